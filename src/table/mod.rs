@@ -1,0 +1,1 @@
+//! What the metadata of a discipline says: variables, partials, shapes, chunks, prebuilt headers.

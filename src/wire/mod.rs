@@ -1,0 +1,1 @@
+//! The Philote wire format: bytes in, bytes out. No Python, no I/O.
