@@ -1,13 +1,13 @@
 //! The extension module `philote_fast._core`: it registers the binding, nothing else.
 
+#[cfg(feature = "python")]
 pub mod python;
 pub mod table;
 pub mod wire;
 
-use pyo3::prelude::*;
-
 /// The Rust core of `philote_fast`.
-#[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+#[cfg(feature = "python")]
+#[pyo3::pymodule]
+fn _core(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
     python::register(module)
 }
