@@ -2,10 +2,24 @@
 
 use pyo3::prelude::*;
 
+pub mod arrays;
+pub mod buffers;
+mod chunks;
+pub mod discrete;
+mod elements;
+pub mod errors;
+mod messages;
+mod wire;
+
 /// Adds every function and class of the extension to `module`.
 ///
 /// # Errors
 /// Whatever the interpreter raises while a name is added.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    errors::register(module)?;
+    chunks::register(module)?;
+    messages::register(module)?;
+    discrete::register(module)?;
+    wire::register(module)
 }
