@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyBaseException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use crate::wire;
+use crate::{table, wire};
 
 /// `PhiloteValidationError`, once Python has handed it over. The lock is never held while Python code runs.
 static VALIDATION: Mutex<Option<Py<PyType>>> = Mutex::new(None);
@@ -64,6 +64,12 @@ pub(super) fn chained(py: Python<'_>, error: PyErr, cause: PyErr) -> PyErr {
 
 impl From<wire::Error> for PyErr {
     fn from(error: wire::Error) -> Self {
+        Python::attach(|py| validation(py, error.to_string()))
+    }
+}
+
+impl From<table::Error> for PyErr {
+    fn from(error: table::Error) -> Self {
         Python::attach(|py| validation(py, error.to_string()))
     }
 }

@@ -8,7 +8,14 @@ mod chunks;
 pub mod discrete;
 mod elements;
 pub mod errors;
+mod fresh;
+mod intake;
 mod messages;
+mod outbox;
+mod process;
+mod reading;
+mod table;
+mod tables;
 mod wire;
 
 /// Adds every function and class of the extension to `module`.
@@ -21,5 +28,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     chunks::register(module)?;
     messages::register(module)?;
     discrete::register(module)?;
-    wire::register(module)
+    wire::register(module)?;
+    module.add_class::<table::Table>()?;
+    module.add_class::<tables::Tables>()?;
+    module.add_function(wrap_pyfunction!(process::read_into, module)?)
 }

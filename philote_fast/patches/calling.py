@@ -1,0 +1,95 @@
+"""A remote call in raw bytes, on grpcio's own channel."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import grpc
+from philote_mdo.generated.data_pb2 import VariableMessage
+from philote_mdo.utils.validation import PhiloteServerError
+
+from philote_fast.patches.registry import note_fallback, untouched
+from philote_fast.patches.hooks import hooks_untouched
+
+T = TypeVar("T")
+Raw = Callable[[Iterable[bytes]], Any]
+
+_RAW = "_philote_fast_raw"
+
+
+def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
+    """Return a callable that makes the RPC in bytes, or None where somebody would notice.
+
+    Parameters
+    ----------
+    client : DisciplineClient
+        The client; ``methods`` are those that stock would call on it for this RPC.
+    stub : object
+        The stub that stock would use.
+    rpc : str
+        The name of the RPC.
+    *methods : str
+        Methods of the client that must be our own replacements.
+
+    Notes
+    -----
+    Stock's code runs instead, with ``VariableMessage`` objects, where a method is overridden, a test double stands in,
+    or the channel is not grpcio's own (an intercepted channel, say); the last is counted in ``status()``.
+    """
+    if not (untouched(client, *methods) and hooks_untouched()):
+        return None
+    multicallable = getattr(stub, rpc)
+    raw: Raw | None = getattr(multicallable, "__dict__", {}).get(_RAW)
+    return raw if raw is not None else _make_raw(multicallable, rpc)
+
+
+def _make_raw(multicallable: Any, rpc: str) -> Raw | None:
+    """Make a twin of a stub's method that neither serialises nor parses."""
+    own = getattr(grpc._channel, "_StreamStreamMultiCallable", None)
+    if own is None or type(multicallable) is not own:
+        kind = type(multicallable)
+        note_fallback(f"the client's {rpc}", f"its stub is a {kind.__module__}.{kind.__qualname__}")
+        return None
+    coders = (multicallable._request_serializer, multicallable._response_deserializer)
+    if coders != (VariableMessage.SerializeToString, VariableMessage.FromString):
+        note_fallback(f"the client's {rpc}", "its stub has coders of its own")
+        return None
+    raw = copy.copy(multicallable)
+    raw._request_serializer = raw._response_deserializer = None
+    multicallable.__dict__[_RAW] = raw
+    return raw  # type: ignore[no-any-return]
+
+
+def exchange(title: str, raw: Raw, request: list[bytes], read: Callable[[Any], T]) -> T:
+    """Send a request and read its reply.
+
+    Parameters
+    ----------
+    title : str
+        The client's method, as stock's error texts name it.
+    raw : callable
+        What ``raw_call`` returned.
+    request : list of bytes
+        The serialised messages.
+    read : callable
+        Reads the iterator of serialised replies.
+
+    Raises
+    ------
+    PhiloteServerError
+        If the server, or the way there, fails: with stock's text and the ``grpc.RpcError`` as its cause.
+    PhiloteValidationError
+        If the reply does not fit the metadata.
+    """
+    try:
+        reply = raw(iter(request))
+        try:
+            return read(reply)
+        except BaseException:
+            # Nobody reads the rest: the server must not go on sending it.
+            reply.cancel()
+            raise
+    except grpc.RpcError as error:
+        raise PhiloteServerError(f"Server error during {title}: {error.details()}") from error

@@ -1,0 +1,187 @@
+"""Patches of ``philote_mdo.general.discipline_client``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import google.protobuf.empty_pb2 as empty
+import philote_mdo.generated.data_pb2 as data
+from philote_mdo import utils
+from philote_mdo.general.discipline_client import DisciplineClient
+from philote_mdo.utils.validation import validate_is_dict
+
+from philote_fast.patches.metadata import apply_shapes, check_num_double
+from philote_fast.patches.registry import Group
+from philote_fast.patches.state import NUM_DOUBLE, table_of
+from philote_fast.patches.hooks import hooks_untouched
+
+CLIENT = Group("client", "whole calls in raw bytes, by slots built once from the metadata")
+
+_init = CLIENT.stock(DisciplineClient, "__init__")
+_send_stream_options = CLIENT.stock(DisciplineClient, "send_stream_options")
+_assemble = CLIENT.stock(DisciplineClient, "_assemble_input_messages")
+_recover = {
+    name: CLIENT.stock(DisciplineClient, name)
+    for name in ("_recover_outputs", "_recover_residuals", "_recover_partials")
+}
+_DISCRETE = (data.VariableType.kDiscreteInput, data.VariableType.kDiscreteOutput)
+
+
+@CLIENT.replaces(DisciplineClient, "__init__", "(self, channel)")
+def __init__(self: Any, channel: Any) -> None:  # noqa: N807
+    """Start with chunks of 100,000 values."""
+    _init(self, channel)
+    self._stream_options.num_double = NUM_DOUBLE
+
+
+@CLIENT.replaces(DisciplineClient, "send_stream_options", "(self)")
+def send_stream_options(self: Any) -> None:
+    """Refuse a chunk size with which no later call could work."""
+    check_num_double(self._stream_options, "send_stream_options")
+    _send_stream_options(self)
+
+
+@CLIENT.replaces(DisciplineClient, "get_discipline_info", "(self)")
+def get_discipline_info(self: Any) -> None:
+    """Take the answer as the unary RPC gives it: a message, not a list of one."""
+    response = self._disc_stub.GetInfo(empty.Empty())
+    if not isinstance(response, data.DisciplineProperties):
+        response = response[0]
+    self._is_continuous = response.continuous
+    self._is_differentiable = response.differentiable
+    self._provides_gradients = response.provides_gradients
+
+
+@CLIENT.replaces(DisciplineClient, "get_variable_definitions", "(self)")
+def get_variable_definitions(self: Any) -> None:
+    """Replace what an earlier setup left, once all definitions have come."""
+    continuous: list[Any] = []
+    discrete: list[Any] = []
+    for message in self._disc_stub.GetVariableDefinitions(empty.Empty()):
+        (discrete if message.type in _DISCRETE else continuous).append(message)
+    self._var_meta[:] = continuous
+    self._discrete_var_meta[:] = discrete
+
+
+@CLIENT.replaces(DisciplineClient, "get_partials_definitions", "(self)")
+def get_partials_definitions(self: Any) -> None:
+    """Replace what an earlier setup left, once all definitions have come."""
+    self._partials_meta[:] = list(self._disc_stub.GetPartialDefinitions(empty.Empty()))
+
+
+@CLIENT.replaces(DisciplineClient, "send_variable_shapes", "(self, variable_metadata)")
+def send_variable_shapes(self: Any, variable_metadata: Any) -> None:
+    """Send the shapes and set them in the local metadata, without a scan for each."""
+    shapes = list(variable_metadata)
+    self._disc_stub.SetVariableShapes(iter(shapes))
+    apply_shapes(self._var_meta, shapes)
+
+
+@CLIENT.replaces(
+    DisciplineClient,
+    "_assemble_input_messages",
+    "(self, inputs, outputs=None, discrete_inputs=None, discrete_outputs=None)",
+)
+def _assemble_input_messages(
+    self: Any,
+    inputs: Any,
+    outputs: Any = None,
+    discrete_inputs: Any = None,
+    discrete_outputs: Any = None,
+) -> list[Any]:
+    """Assemble the messages by slot."""
+    if not hooks_untouched():
+        return _assemble(self, inputs, outputs, discrete_inputs, discrete_outputs)  # type: ignore[no-any-return]
+    frames = request_of(self, inputs, outputs, discrete_inputs, discrete_outputs)
+    return list(map(data.VariableMessage.FromString, frames))
+
+
+def request_of(
+    client: Any, inputs: Any, outputs: Any, discrete_inputs: Any, discrete_outputs: Any
+) -> list[bytes]:
+    """Return the serialised messages of a request.
+
+    Parameters
+    ----------
+    client : DisciplineClient
+        The client, with its metadata and chunk size.
+    inputs, outputs : dict of str to numpy.ndarray
+        Continuous values; ``outputs`` may be None.
+    discrete_inputs, discrete_outputs : dict of str to object
+        Discrete values; may be None.
+
+    Raises
+    ------
+    PhiloteValidationError
+        If a value is no array, or has not the declared size.
+    TypeError
+        If a value cannot be carried as real numbers.
+    """
+    validate_is_dict(inputs, "_assemble_input_messages (inputs)")
+    if outputs is not None:
+        validate_is_dict(outputs, "_assemble_input_messages (outputs)")
+    return table_of(client, client._var_meta).write_request(
+        inputs,
+        outputs,
+        discrete_inputs or None,
+        discrete_outputs or None,
+        client._stream_options.num_double,
+    )
+
+
+@CLIENT.replaces(DisciplineClient, "_recover_outputs", "(self, responses)")
+def _recover_outputs(self: Any, responses: Any) -> Any:
+    """Read the outputs by slot."""
+    if not hooks_untouched():
+        return _recover["_recover_outputs"](self, responses)
+    return read_outputs(self, responses)
+
+
+@CLIENT.replaces(DisciplineClient, "_recover_residuals", "(self, responses)")
+def _recover_residuals(self: Any, responses: Any) -> Any:
+    """Read the residuals by slot."""
+    if not hooks_untouched():
+        return _recover["_recover_residuals"](self, responses)
+    return read_residuals(self, responses)
+
+
+@CLIENT.replaces(DisciplineClient, "_recover_partials", "(self, responses)")
+def _recover_partials(self: Any, responses: Any) -> Any:
+    """Read the partials by slot."""
+    if not hooks_untouched():
+        return _recover["_recover_partials"](self, responses)
+    return read_partials(self, responses)
+
+
+def read_outputs(client: Any, replies: Any) -> Any:
+    """Read a reply that carries outputs.
+
+    Parameters
+    ----------
+    client : DisciplineClient
+        The client, with its metadata.
+    replies : iterable of bytes or VariableMessage
+        The reply.
+
+    Returns
+    -------
+    dict or tuple of dict
+        The continuous outputs, with the discrete ones where there are any.
+    """
+    table = table_of(client, client._var_meta)
+    outputs, discrete = table.read_outputs(replies, client._stream_options.num_double)
+    return (outputs, discrete) if discrete else outputs
+
+
+def read_residuals(client: Any, replies: Any) -> dict[str, Any]:
+    """Read a reply that carries residuals; see ``read_outputs``."""
+    table = table_of(client, client._var_meta)
+    return table.read_residuals(replies, client._stream_options.num_double)
+
+
+def read_partials(client: Any, replies: Any) -> Any:
+    """Read a reply that carries partials into a ``PairDict``; see ``read_outputs``."""
+    partials = utils.PairDict()
+    table = table_of(client, client._var_meta, client._partials_meta)
+    table.read_partials(replies, client._stream_options.num_double, partials)
+    return partials

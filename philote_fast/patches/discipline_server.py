@@ -1,0 +1,114 @@
+"""Patches of ``philote_mdo.general.discipline_server``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+from google.protobuf.empty_pb2 import Empty
+from philote_mdo.general.discipline_server import DisciplineServer
+from philote_mdo.utils import PairDict
+from philote_mdo.utils.validation import PhiloteValidationError, validate_shape
+
+from philote_fast import _core
+from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
+from philote_fast.patches.registry import Group
+from philote_fast.patches.state import NUM_DOUBLE, table_of
+from philote_fast.patches.hooks import hooks_untouched
+
+SERVER = Group("server", "whole calls in raw bytes, by slots built once from the metadata")
+
+_init = SERVER.stock(DisciplineServer, "__init__")
+_set_stream_options = SERVER.stock(DisciplineServer, "SetStreamOptions")
+_process_inputs = SERVER.stock(DisciplineServer, "process_inputs")
+
+
+@SERVER.replaces(DisciplineServer, "__init__", "(self, discipline=None)")
+def __init__(self: Any, discipline: Any = None) -> None:  # noqa: N807
+    """Start with chunks of 100,000 values."""
+    _init(self, discipline)
+    self._stream_opts.num_double = NUM_DOUBLE
+
+
+@SERVER.replaces(DisciplineServer, "SetStreamOptions", "(self, request, context)")
+def SetStreamOptions(self: Any, request: Any, context: Any) -> Any:  # noqa: N802
+    """Refuse a chunk size with which no later call could work."""
+    try:
+        check_num_double(request, "SetStreamOptions")
+    except PhiloteValidationError as error:
+        return context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+    return _set_stream_options(self, request, context)
+
+
+@SERVER.replaces(DisciplineServer, "SetVariableShapes", "(self, request_iterator, context)")
+def SetVariableShapes(self: Any, request_iterator: Any, context: Any) -> Any:  # noqa: N802
+    """Set all shapes, or none where one of them is refused."""
+    try:
+        declared = index_of(self._discipline._var_meta)
+        shapes: dict[tuple[int, str], Any] = {}
+        for meta in request_iterator:
+            shapes[meta.type, meta.name] = _checked(meta, declared)
+        apply_shapes(self._discipline._var_meta, shapes.values())
+        return Empty()
+    except PhiloteValidationError as error:
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+    except Exception as error:
+        context.abort(grpc.StatusCode.INTERNAL, f"SetVariableShapes failed: {error}")
+
+
+def _checked(meta: Any, declared: dict[tuple[int, str], Any]) -> Any:
+    """Return a shape that may be set, checked in stock's order and with its texts."""
+    validate_shape(tuple(meta.shape), "SetVariableShapes")
+    var = declared.get((meta.type, meta.name))
+    if var is None:
+        raise PhiloteValidationError(f"SetVariableShapes: variable '{meta.name}' not found.")
+    if not var.dynamic_shape:
+        raise PhiloteValidationError(f"Variable '{meta.name}' does not allow dynamic shapes.")
+    return meta
+
+
+@SERVER.replaces(
+    DisciplineServer,
+    "preallocate_inputs",
+    "(self, inputs, flat_inputs, outputs=None, flat_outputs=None)",
+)
+def preallocate_inputs(
+    self: Any, inputs: Any, flat_inputs: Any, outputs: Any = None, flat_outputs: Any = None
+) -> None:
+    """Fill the dicts with zeros and flat views of them."""
+    table = table_of(self, self._discipline._var_meta)
+    table.allocate_inputs(inputs, flat_inputs, outputs, flat_outputs)
+
+
+@SERVER.replaces(DisciplineServer, "preallocate_partials", "(self)")
+def preallocate_partials(self: Any) -> Any:
+    """Return zeros for every declared partial, without a scan for each."""
+    partials = PairDict()
+    discipline = self._discipline
+    table_of(self, discipline._var_meta, discipline._partials_meta).allocate_partials(partials)
+    return partials
+
+
+@SERVER.replaces(
+    DisciplineServer,
+    "process_inputs",
+    "(self, request_iterator, flat_inputs, flat_outputs=None, discrete_inputs=None, "
+    "discrete_outputs=None)",
+)
+def process_inputs(
+    self: Any,
+    request_iterator: Any,
+    flat_inputs: Any,
+    flat_outputs: Any = None,
+    discrete_inputs: Any = None,
+    discrete_outputs: Any = None,
+) -> tuple[Any, Any]:
+    """Read the request into the caller's flat arrays."""
+    if not hooks_untouched():
+        return _process_inputs(  # type: ignore[no-any-return]
+            self, request_iterator, flat_inputs, flat_outputs, discrete_inputs, discrete_outputs
+        )
+    discrete_inputs = {} if discrete_inputs is None else discrete_inputs
+    discrete_outputs = {} if discrete_outputs is None else discrete_outputs
+    _core.read_into(request_iterator, flat_inputs, flat_outputs, discrete_inputs, discrete_outputs)
+    return discrete_inputs, discrete_outputs

@@ -1,0 +1,68 @@
+"""Patches of ``philote_mdo.general.explicit_server``: a whole call at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from philote_mdo.general.explicit_server import ExplicitServer
+
+from philote_fast.patches.discipline_server import SERVER
+from philote_fast.patches.registration import RAW
+from philote_fast.patches.serving import (
+    Request,
+    Rpc,
+    has_discrete,
+    raw_factory,
+    serve_messages,
+)
+
+
+def _compute_function(server: Any, request: Request) -> list[bytes]:
+    outputs: dict[str, Any] = {}
+    discrete_outputs: dict[str, Any] = {}
+    if has_discrete(server, request):
+        server._discipline.compute(
+            request.inputs, outputs, request.discrete_inputs, discrete_outputs
+        )
+    else:
+        server._discipline.compute(request.inputs, outputs)
+    return request.table.write_outputs(outputs, discrete_outputs, server._stream_opts.num_double)
+
+
+def _compute_gradient(server: Any, request: Request) -> list[bytes]:
+    discrete = (request.discrete_inputs,) if has_discrete(server, request) else ()
+    server._discipline.compute_partials(request.inputs, request.partials, *discrete)
+    return request.table.write_partials(request.partials, server._stream_opts.num_double)
+
+
+COMPUTE_FUNCTION = Rpc(
+    "ComputeFunction",
+    with_outputs=False,
+    takes_discrete_outputs=False,
+    with_partials=False,
+    compute=_compute_function,
+)
+COMPUTE_GRADIENT = Rpc(
+    "ComputeGradient",
+    with_outputs=False,
+    takes_discrete_outputs=False,
+    with_partials=True,
+    compute=_compute_gradient,
+)
+
+
+@SERVER.replaces(ExplicitServer, "ComputeFunction", "(self, request_iterator, context)")
+def ComputeFunction(self: Any, request_iterator: Any, context: Any) -> Iterator[Any]:  # noqa: N802
+    """Evaluate the functions."""
+    return serve_messages(self, COMPUTE_FUNCTION, request_iterator, context)
+
+
+@SERVER.replaces(ExplicitServer, "ComputeGradient", "(self, request_iterator, context)")
+def ComputeGradient(self: Any, request_iterator: Any, context: Any) -> Iterator[Any]:  # noqa: N802
+    """Evaluate the partials."""
+    return serve_messages(self, COMPUTE_GRADIENT, request_iterator, context)
+
+
+for _rpc in (COMPUTE_FUNCTION, COMPUTE_GRADIENT):
+    RAW[_rpc.name] = raw_factory(_rpc)

@@ -1,0 +1,93 @@
+"""Patches of ``philote_mdo.general.implicit_server``: a whole call at once, with an inclusive ``end``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from philote_mdo.general.implicit_server import ImplicitServer
+
+from philote_fast.patches.discipline_server import SERVER
+from philote_fast.patches.registration import RAW
+from philote_fast.patches.serving import (
+    Request,
+    Rpc,
+    has_discrete,
+    raw_factory,
+    serve_messages,
+)
+
+
+def _discrete(server: Any, request: Request) -> tuple[dict[str, Any], ...]:
+    if has_discrete(server, request):
+        return (request.discrete_inputs, request.discrete_outputs)
+    return ()
+
+
+def _compute_residuals(server: Any, request: Request) -> list[bytes]:
+    residuals: dict[str, Any] = {}
+    server._discipline.compute_residuals(
+        request.inputs, request.outputs, residuals, *_discrete(server, request)
+    )
+    return request.table.write_residuals(residuals, server._stream_opts.num_double)
+
+
+def _solve_residuals(server: Any, request: Request) -> list[bytes]:
+    server._discipline.solve_residuals(
+        request.inputs, request.outputs, *_discrete(server, request)[:1]
+    )
+    return request.table.write_outputs(request.outputs, None, server._stream_opts.num_double)
+
+
+def _compute_residual_gradients(server: Any, request: Request) -> list[bytes]:
+    server._discipline.residual_partials(
+        request.inputs, request.outputs, request.partials, *_discrete(server, request)
+    )
+    return request.table.write_partials(request.partials, server._stream_opts.num_double)
+
+
+COMPUTE_RESIDUALS = Rpc(
+    "ComputeResiduals",
+    with_outputs=True,
+    takes_discrete_outputs=True,
+    with_partials=False,
+    compute=_compute_residuals,
+)
+SOLVE_RESIDUALS = Rpc(
+    "SolveResiduals",
+    with_outputs=True,
+    takes_discrete_outputs=False,
+    with_partials=False,
+    compute=_solve_residuals,
+)
+COMPUTE_RESIDUAL_GRADIENTS = Rpc(
+    "ComputeResidualGradients",
+    with_outputs=True,
+    takes_discrete_outputs=True,
+    with_partials=True,
+    compute=_compute_residual_gradients,
+)
+
+
+@SERVER.replaces(ImplicitServer, "ComputeResiduals", "(self, request_iterator, context)")
+def ComputeResiduals(self: Any, request_iterator: Any, context: Any) -> Iterator[Any]:  # noqa: N802
+    """Evaluate the residuals."""
+    return serve_messages(self, COMPUTE_RESIDUALS, request_iterator, context)
+
+
+@SERVER.replaces(ImplicitServer, "SolveResiduals", "(self, request_iterator, context)")
+def SolveResiduals(self: Any, request_iterator: Any, context: Any) -> Iterator[Any]:  # noqa: N802
+    """Solve the residual equations."""
+    return serve_messages(self, SOLVE_RESIDUALS, request_iterator, context)
+
+
+@SERVER.replaces(ImplicitServer, "ComputeResidualGradients", "(self, request_iterator, context)")
+def ComputeResidualGradients(  # noqa: N802
+    self: Any, request_iterator: Any, context: Any
+) -> Iterator[Any]:
+    """Evaluate the partials of the residuals."""
+    return serve_messages(self, COMPUTE_RESIDUAL_GRADIENTS, request_iterator, context)
+
+
+for _rpc in (COMPUTE_RESIDUALS, SOLVE_RESIDUALS, COMPUTE_RESIDUAL_GRADIENTS):
+    RAW[_rpc.name] = raw_factory(_rpc)

@@ -1,0 +1,139 @@
+"""The five compute RPCs of a server: one request in, one reply out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import grpc
+from google.protobuf.message import DecodeError
+from philote_mdo.generated.data_pb2 import VariableMessage
+from philote_mdo.utils import PairDict
+from philote_mdo.utils.validation import PhiloteValidationError
+
+from philote_fast._core import Table
+from philote_fast.patches.registry import untouched
+from philote_fast.patches.state import table_of
+from philote_fast.patches.hooks import hooks_untouched
+
+
+class Request(NamedTuple):
+    """What a compute RPC brings, in the arrays that the discipline gets."""
+
+    inputs: dict[str, Any]
+    outputs: dict[str, Any]
+    discrete_inputs: dict[str, Any]
+    discrete_outputs: dict[str, Any]
+    #: A ``PairDict`` of zeros where the RPC asks for partials, else None.
+    partials: Any
+    #: What the metadata said when the request came; the reply is judged by the same.
+    table: Table
+
+
+class Rpc(NamedTuple):
+    """How one compute RPC differs from the others."""
+
+    name: str
+    #: Whether the request carries outputs too, as for implicit disciplines.
+    with_outputs: bool
+    #: Whether stock collects discrete outputs from the request.
+    takes_discrete_outputs: bool
+    with_partials: bool
+    #: Calls the discipline and returns the reply's messages.
+    compute: Callable[[Any, Request], list[bytes]]
+
+
+def serve(server: Any, rpc: Rpc, requests: Iterable[Any], context: Any) -> Iterator[bytes]:
+    """Answer one call of a compute RPC.
+
+    Parameters
+    ----------
+    server : DisciplineServer
+        The server.
+    rpc : Rpc
+        The RPC.
+    requests : iterable of bytes or VariableMessage
+        The request.
+    context : grpc.ServicerContext
+        Aborted with INVALID_ARGUMENT or INTERNAL, and stock's text, where the call fails.
+
+    Returns
+    -------
+    iterator of bytes
+        The whole reply, computed: a failing call has sent nothing.
+    """
+    try:
+        return iter(rpc.compute(server, _receive(server, rpc, requests)))
+    except PhiloteValidationError as error:
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+    except Exception as error:
+        context.abort(grpc.StatusCode.INTERNAL, f"{rpc.name} failed: {error}")
+    return iter(())
+
+
+def serve_messages(
+    server: Any, rpc: Rpc, requests: Iterable[Any], context: Any
+) -> Iterator[Any]:
+    """Answer a direct call of a servicer's method; as ``serve``, in ``VariableMessage`` objects."""
+    yield from map(VariableMessage.FromString, serve(server, rpc, requests, context))
+
+
+def raw_factory(rpc: Rpc) -> Callable[[Any], Callable[[Iterable[bytes], Any], Iterator[bytes]]]:
+    """Return what makes the bytes-in, bytes-out behaviour of the RPC for a servicer."""
+
+    def behaviour_of(server: Any) -> Callable[[Iterable[bytes], Any], Iterator[bytes]]:
+        return lambda requests, context: serve(server, rpc, requests, context)
+
+    return behaviour_of
+
+
+def has_discrete(server: Any, request: Request) -> bool:
+    """Say whether stock would hand the discipline its discrete variables."""
+    return bool(request.discrete_inputs or server._discipline._discrete_var_meta)
+
+
+def _receive(server: Any, rpc: Rpc, requests: Iterable[Any]) -> Request:
+    methods = ("preallocate_inputs", "process_inputs", "preallocate_partials")
+    if not (hooks_untouched() and untouched(server, *methods)):
+        return _receive_by_methods(server, rpc, requests)
+    table = _table(server, rpc)
+    partials = None
+    if rpc.with_partials:
+        partials = PairDict()
+        table.allocate_partials(partials)
+    inputs, outputs, discrete_inputs, discrete_outputs = table.read_request(
+        requests, server._stream_opts.num_double, rpc.with_outputs
+    )
+    return Request(inputs, outputs or {}, discrete_inputs, discrete_outputs, partials, table)
+
+
+def _receive_by_methods(server: Any, rpc: Rpc, requests: Iterable[Any]) -> Request:
+    """Receive as stock does, by methods that a subclass or a test double has replaced."""
+    # Values, then flat views of them: of the inputs and, for implicit disciplines, the outputs.
+    arrays: list[dict[str, Any]] = [{} for _ in range(4 if rpc.with_outputs else 2)]
+    server.preallocate_inputs(*arrays)
+    partials = server.preallocate_partials() if rpc.with_partials else None
+    discrete: dict[str, dict[str, Any]] = {"discrete_inputs": {}}
+    if rpc.takes_discrete_outputs:
+        discrete["discrete_outputs"] = {}
+    found = server.process_inputs(as_messages(requests), *arrays[1::2], **discrete)
+    inputs, outputs = arrays[0], arrays[2] if rpc.with_outputs else {}
+    return Request(inputs, outputs, found[0], found[1], partials, _table(server, rpc))
+
+
+def as_messages(requests: Iterable[Any]) -> Iterator[Any]:
+    """Yield ``VariableMessage`` objects, parsing those that come as bytes."""
+    for request in requests:
+        if not isinstance(request, bytes):
+            yield request
+            continue
+        try:
+            yield VariableMessage.FromString(request)
+        except DecodeError as error:
+            raise PhiloteValidationError(f"malformed VariableMessage: {error}") from error
+
+
+def _table(server: Any, rpc: Rpc) -> Table:
+    discipline = server._discipline
+    partials = discipline._partials_meta if rpc.with_partials else None
+    return table_of(server, discipline._var_meta, partials)

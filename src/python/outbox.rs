@@ -1,0 +1,276 @@
+//! Values into a list of messages.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use numpy::PyUntypedArray;
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+
+use super::arrays::{Values, values_of};
+use super::buffers::bytes_of;
+use super::discrete::to_value;
+use super::errors::validation;
+use crate::table::{Headers, Role, Slot, kind, label, write_header};
+use crate::wire;
+
+/// Whether a variable may be sent that the table does not know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Declared {
+    /// A client lets the server judge: its own metadata may be older.
+    IfKnown,
+    /// A discipline sets what it has declared.
+    Required,
+}
+
+/// The messages of one request or reply, in the order in which they are sent.
+pub struct Outbox<'py> {
+    py: Python<'py>,
+    chunk: usize,
+    messages: Vec<Bound<'py, PyBytes>>,
+    scratch: Vec<u8>,
+}
+
+impl<'py> Outbox<'py> {
+    pub fn new(py: Python<'py>, num_double: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let chunk = chunk_size(num_double)?;
+        Ok(Self {
+            py,
+            chunk,
+            messages: Vec::new(),
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Adds the values of a dict of variables.
+    pub fn variables(
+        &mut self,
+        role: &Role,
+        values: &Bound<'py, PyAny>,
+        declared: Declared,
+    ) -> PyResult<()> {
+        let headers = self.headers(role)?;
+        for (at, (key, value)) in pairs(values)?.into_iter().enumerate() {
+            let name = text(&key)?;
+            let values = self.values(role.kind(), &name, &value)?;
+            match role.find_from(at, &name, "") {
+                Some(slot) => self.slot(role, &headers, slot, &value, &values)?,
+                None if declared == Declared::IfKnown => {
+                    self.chunks(role.kind(), &name, "", &values)?;
+                }
+                None => return Err(self.undeclared(role.kind(), &label(&name, ""))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the values of a `PairDict` of partials.
+    pub fn partials(&mut self, role: &Role, partials: &Bound<'py, PyAny>) -> PyResult<()> {
+        let headers = self.headers(role)?;
+        for (at, (key, value)) in pairs(partials)?.into_iter().enumerate() {
+            let (function, variable) = pair(&key)?;
+            let (function, variable) = (text(&function)?, text(&variable)?);
+            let Some(slot) = role.find_from(at, &function, &variable) else {
+                return Err(self.undeclared(role.kind(), &label(&function, &variable)));
+            };
+            let values = self.values(role.kind(), &function, &value)?;
+            self.slot(role, &headers, slot, &value, &values)?;
+        }
+        Ok(())
+    }
+
+    /// Adds discrete values.
+    pub fn discrete(&mut self, kind: i32, values: Option<&Bound<'py, PyAny>>) -> PyResult<()> {
+        let Some(values) = values else { return Ok(()) };
+        for (key, value) in pairs(values)? {
+            let name = text(&key)?;
+            let value = to_value(&value, &name)?;
+            let message = wire::encode_discrete(&name, kind, &value)?;
+            self.messages.push(PyBytes::new(self.py, &message));
+        }
+        Ok(())
+    }
+
+    /// The messages.
+    pub fn into_list(self) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(self.py, self.messages)
+    }
+
+    fn headers(&self, role: &Role) -> PyResult<Arc<Headers>> {
+        Ok(role.headers(self.chunk)?)
+    }
+
+    /// The values of one variable, as stock takes them: an array, or a `NumPy` scalar.
+    fn values(&self, kind: i32, label: &str, value: &Bound<'py, PyAny>) -> PyResult<Values<'py>> {
+        if value.is_instance_of::<PyUntypedArray>() {
+            return values_of(value, label);
+        }
+        let ravel = value.getattr_opt(intern!(self.py, "ravel"))?;
+        match (ravel, value.hasattr(intern!(self.py, "size"))?) {
+            (Some(ravel), true) => values_of(&ravel.call0()?, label),
+            _ => Err(PyTypeError::new_err(format!(
+                "{} {label} must be a NumPy array, got {}",
+                kind::noun(kind),
+                value.get_type().name()?
+            ))),
+        }
+    }
+
+    /// Adds the values of a declared variable or partial.
+    fn slot(
+        &mut self,
+        role: &Role,
+        headers: &Headers,
+        at: usize,
+        value: &Bound<'py, PyAny>,
+        values: &Values<'py>,
+    ) -> PyResult<()> {
+        let slot = &role.slots()[at];
+        if slot.size != values.len() {
+            if slot.unresolved {
+                return self.chunks(role.kind(), &slot.name, &slot.subname, values);
+            }
+            return Err(self.wrong_size(role.kind(), slot, value, values.len()));
+        }
+        let Some(entries) = headers.of_slot(at) else {
+            return self.chunks(role.kind(), &slot.name, &slot.subname, values);
+        };
+        for entry in entries {
+            let payload = part(values.bytes(), &entry.values);
+            let message = bytes_of(self.py, &[headers.header(entry), payload])?;
+            self.messages.push(message);
+        }
+        Ok(())
+    }
+
+    /// Adds values in chunks for which there are no prebuilt headers.
+    fn chunks(
+        &mut self,
+        kind: i32,
+        name: &str,
+        subname: &str,
+        values: &Values<'py>,
+    ) -> PyResult<()> {
+        for range in wire::chunks(values.len(), self.chunk) {
+            self.scratch.clear();
+            write_header(kind, name, subname, &range, &mut self.scratch)?;
+            let payload = part(values.bytes(), &range);
+            self.messages
+                .push(bytes_of(self.py, &[&self.scratch, payload])?);
+        }
+        Ok(())
+    }
+
+    fn undeclared(&self, kind: i32, label: &str) -> PyErr {
+        let noun = kind::noun(kind);
+        validation(
+            self.py,
+            format!("{noun} {label} was set, but the discipline does not declare it"),
+        )
+    }
+
+    fn wrong_size(&self, kind: i32, slot: &Slot, value: &Bound<'py, PyAny>, came: usize) -> PyErr {
+        let shape = value
+            .getattr(intern!(self.py, "shape"))
+            .map(|shape| shape.to_string());
+        validation(
+            self.py,
+            format!(
+                "{} {} is declared with the shape {} ({} values), but the value given has the shape {} ({came} values)",
+                kind::noun(kind),
+                slot.label(),
+                shape_text(&slot.shape),
+                slot.size,
+                shape.unwrap_or_else(|_| "unknown".to_owned()),
+            ),
+        )
+    }
+}
+
+fn part<'a>(bytes: &'a [u8], values: &Range<usize>) -> &'a [u8] {
+    &bytes[values.start * size_of::<f64>()..values.end * size_of::<f64>()]
+}
+
+/// A shape as Python writes it.
+fn shape_text(shape: &[usize]) -> String {
+    match shape {
+        [one] => format!("({one},)"),
+        _ => format!(
+            "({})",
+            shape
+                .iter()
+                .map(usize::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+    }
+}
+
+/// The chunk size, checked as stock's `get_chunk_indices` does.
+fn chunk_size(num_double: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let size: Option<i64> = num_double.extract().ok().filter(|&size| size >= 1);
+    size.and_then(|size| usize::try_from(size).ok())
+        .ok_or_else(|| {
+            let text = num_double
+                .repr()
+                .map_or_else(|_| "?".to_owned(), |repr| repr.to_string());
+            validation(
+                num_double.py(),
+                format!("get_chunk_indices: chunk_size must be a positive integer, got {text}."),
+            )
+        })
+}
+
+/// Checks as stock does that every value is an array, before anything is sent.
+pub fn ndarrays_only(values: &Bound<'_, PyAny>) -> PyResult<()> {
+    for (name, value) in pairs(values)? {
+        if !value.is_instance_of::<PyUntypedArray>() {
+            let kind = value.get_type();
+            return Err(validation(
+                values.py(),
+                format!(
+                    "Variable '{name}' must be a numpy ndarray, got {}.",
+                    kind.name()?
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// The items of a mapping, taken at once: converting a value may run Python code that changes the mapping.
+fn pairs<'py>(mapping: &Bound<'py, PyAny>) -> PyResult<Vec<Pair<'py>>> {
+    match mapping.cast::<PyDict>() {
+        Ok(dict) => Ok(dict.iter().collect()),
+        Err(_) => mapping
+            .call_method0("items")?
+            .try_iter()?
+            .map(|item| item?.extract())
+            .collect(),
+    }
+}
+
+fn text<'a>(name: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
+    match name.cast::<PyString>() {
+        Ok(name) => name.to_cow(),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "the name of a variable must be a string, got {}",
+            name.get_type().name()?
+        ))),
+    }
+}
+
+/// The function and the variable of a partial.
+fn pair<'py>(key: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    key.extract().map_err(|_| {
+        validation(
+            key.py(),
+            format!("PairDict keys must be a 2-tuple, got {key}."),
+        )
+    })
+}

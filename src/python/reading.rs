@@ -1,0 +1,142 @@
+//! A stream of messages into arrays.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use super::arrays::{Target, writable_f64};
+use super::discrete::from_value;
+use super::errors::validation;
+use super::fresh::zeros;
+use super::intake::message_bytes;
+use crate::table::{Inbox, Placed, Role, Side};
+use crate::wire::Discrete;
+
+/// A role, and the key of each of its slots in a dict of results.
+#[derive(Clone, Copy)]
+pub struct Shelf<'t> {
+    pub role: &'t Role,
+    pub keys: &'t [Py<PyAny>],
+}
+
+impl Shelf<'_> {
+    /// A fresh array of zeros for each slot.
+    pub fn zeros<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.role
+            .slots()
+            .iter()
+            .map(|slot| zeros(py, &slot.shape))
+            .collect()
+    }
+
+    /// Puts a fresh array for each slot into `into` and a flat view of it into `flat`, under the slot's name.
+    pub fn allocate(&self, into: &Bound<'_, PyAny>, flat: &Bound<'_, PyAny>) -> PyResult<()> {
+        for (key, array) in self.keys.iter().zip(self.zeros(into.py())?) {
+            flat.set_item(key, array.call_method1("reshape", (-1,))?)?;
+            into.set_item(key, array)?;
+        }
+        Ok(())
+    }
+}
+
+/// The arrays that a stream is read into. Nobody else has them before all of it has been read.
+pub struct Reading<'py, 't> {
+    py: Python<'py>,
+    inbox: Inbox<'t>,
+    filled: Vec<Filled<'py, 't>>,
+}
+
+struct Filled<'py, 't> {
+    shelf: Shelf<'t>,
+    arrays: Vec<(Bound<'py, PyAny>, Target<'py>)>,
+}
+
+/// Where discrete values of a type go.
+pub type Discretes<'a, 'py> = &'a [(i32, &'a Bound<'py, PyAny>)];
+
+impl<'py, 't> Reading<'py, 't> {
+    pub fn new(
+        py: Python<'py>,
+        side: Side,
+        shelves: &[Shelf<'t>],
+        num_double: i64,
+    ) -> PyResult<Self> {
+        let roles: Vec<&Role> = shelves.iter().map(|shelf| shelf.role).collect();
+        // Only a guess at the peer's chunks: any other size is read too.
+        let chunk = usize::try_from(num_double).unwrap_or(1).max(1);
+        let inbox = Inbox::new(side, &roles, chunk)?;
+        let filled = shelves.iter().map(|shelf| Filled::new(py, *shelf));
+        Ok(Self {
+            py,
+            inbox,
+            filled: filled.collect::<PyResult<_>>()?,
+        })
+    }
+
+    /// Reads every message: bytes, or `VariableMessage` objects.
+    pub fn read_all(
+        &mut self,
+        messages: &Bound<'py, PyAny>,
+        discretes: Discretes<'_, 'py>,
+    ) -> PyResult<()> {
+        for message in messages.try_iter()? {
+            self.read(&message_bytes(message?)?, discretes)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, message: &Bound<'py, PyBytes>, to: Discretes<'_, 'py>) -> PyResult<()> {
+        match self.inbox.place(message.as_bytes())? {
+            Placed::Ignored => Ok(()),
+            Placed::Discrete(discrete) => file_discrete(self.py, &discrete, to),
+            Placed::Doubles {
+                role,
+                slot,
+                start,
+                data,
+            } => {
+                let fits = self.filled[role].arrays[slot]
+                    .1
+                    .copy_in(start, data.as_bytes());
+                debug_assert!(fits, "the inbox has checked the range");
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts the arrays of the role at `place` into `into`.
+    pub fn file(&mut self, place: usize, into: &Bound<'py, PyDict>) -> PyResult<()> {
+        let filled = &mut self.filled[place];
+        for (key, (array, _)) in filled.shelf.keys.iter().zip(filled.arrays.drain(..)) {
+            into.set_item(key, array)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'py, 't> Filled<'py, 't> {
+    fn new(py: Python<'py>, shelf: Shelf<'t>) -> PyResult<Self> {
+        let arrays = shelf
+            .zeros(py)?
+            .into_iter()
+            .map(|array| match writable_f64(&array) {
+                Some(target) => Ok((array, target)),
+                None => Err(validation(py, "NumPy gave an array that cannot be written")),
+            });
+        Ok(Self {
+            shelf,
+            arrays: arrays.collect::<PyResult<_>>()?,
+        })
+    }
+}
+
+/// Files a discrete value with the values of its type, where the call takes that type.
+pub fn file_discrete<'py>(
+    py: Python<'py>,
+    discrete: &Discrete<'_>,
+    to: Discretes<'_, 'py>,
+) -> PyResult<()> {
+    match to.iter().find(|(kind, _)| *kind == discrete.kind) {
+        Some((_, into)) => into.set_item(discrete.name, from_value(py, &discrete.value)?),
+        None => Ok(()),
+    }
+}

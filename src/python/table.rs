@@ -1,0 +1,245 @@
+//! `Table`: a whole call between Python and the wire, by slot.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use super::outbox::{Declared, Outbox, ndarrays_only};
+use super::reading::{Discretes, Reading, Shelf};
+use super::tables::{KnownPartials, KnownVariables};
+use crate::table::{Side, kind};
+
+/// The variables, and with them perhaps the partials, of a discipline at one moment. It never changes.
+#[pyclass(frozen, module = "philote_fast._core")]
+pub struct Table {
+    known: Arc<KnownVariables>,
+    partials: Option<Arc<KnownPartials>>,
+}
+
+impl Table {
+    pub fn new(known: Arc<KnownVariables>, partials: Option<Arc<KnownPartials>>) -> Self {
+        Self { known, partials }
+    }
+
+    fn inputs(&self) -> Shelf<'_> {
+        Shelf {
+            role: self.known.variables.inputs(),
+            keys: &self.known.inputs,
+        }
+    }
+
+    fn outputs(&self) -> Shelf<'_> {
+        Shelf {
+            role: self.known.variables.outputs(),
+            keys: &self.known.outputs,
+        }
+    }
+
+    fn residuals(&self) -> Shelf<'_> {
+        Shelf {
+            role: self.known.variables.residuals(),
+            keys: &self.known.residuals,
+        }
+    }
+
+    fn declared_partials(&self) -> PyResult<Shelf<'_>> {
+        let missing = || pyo3::exceptions::PyRuntimeError::new_err("a table without partials");
+        let partials = self.partials.as_ref().ok_or_else(missing)?;
+        Ok(Shelf {
+            role: &partials.role,
+            keys: &partials.keys,
+        })
+    }
+}
+
+/// Inputs, outputs where they were asked for, discrete inputs, discrete outputs.
+type Request<'py> = (
+    Bound<'py, PyDict>,
+    Option<Bound<'py, PyDict>>,
+    Bound<'py, PyDict>,
+    Bound<'py, PyDict>,
+);
+
+#[pymethods]
+impl Table {
+    // The server's half.
+
+    /// Fresh zeros for every input, and for every output where `outputs` is given, with flat views of them.
+    #[pyo3(signature = (inputs, flat_inputs, outputs = None, flat_outputs = None))]
+    fn allocate_inputs(
+        &self,
+        inputs: &Bound<'_, PyAny>,
+        flat_inputs: &Bound<'_, PyAny>,
+        outputs: Option<&Bound<'_, PyAny>>,
+        flat_outputs: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        self.known.variables.resolved()?;
+        self.inputs().allocate(inputs, flat_inputs)?;
+        match (outputs, flat_outputs) {
+            (Some(values), Some(flat)) => self.outputs().allocate(values, flat),
+            _ => Ok(()),
+        }
+    }
+
+    /// Fills `partials`, a `PairDict`, with fresh zeros for every declared partial.
+    fn allocate_partials(&self, partials: &Bound<'_, PyDict>) -> PyResult<()> {
+        let shelf = self.declared_partials()?;
+        for (key, array) in shelf.keys.iter().zip(shelf.zeros(partials.py())?) {
+            partials.set_item(key, array)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a whole request into fresh arrays.
+    fn read_request<'py>(
+        &self,
+        py: Python<'py>,
+        messages: &Bound<'py, PyAny>,
+        num_double: i64,
+        with_outputs: bool,
+    ) -> PyResult<Request<'py>> {
+        self.known.variables.resolved()?;
+        let shelves = [self.inputs(), self.outputs()];
+        let shelves = if with_outputs {
+            &shelves[..]
+        } else {
+            &shelves[..1]
+        };
+        let mut reading = Reading::new(py, Side::Server, shelves, num_double)?;
+        let (discrete_inputs, discrete_outputs) = (PyDict::new(py), PyDict::new(py));
+        reading.read_all(
+            messages,
+            &[
+                (kind::DISCRETE_INPUT, discrete_inputs.as_any()),
+                (kind::DISCRETE_OUTPUT, discrete_outputs.as_any()),
+            ],
+        )?;
+        let inputs = PyDict::new(py);
+        reading.file(0, &inputs)?;
+        let outputs = with_outputs.then(|| PyDict::new(py));
+        if let Some(outputs) = &outputs {
+            reading.file(1, outputs)?;
+        }
+        Ok((inputs, outputs, discrete_inputs, discrete_outputs))
+    }
+
+    /// The messages of a reply that carries outputs.
+    #[pyo3(signature = (outputs, discrete_outputs, num_double))]
+    fn write_outputs<'py>(
+        &self,
+        py: Python<'py>,
+        outputs: &Bound<'py, PyAny>,
+        discrete_outputs: Option<&Bound<'py, PyAny>>,
+        num_double: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut outbox = Outbox::new(py, num_double)?;
+        outbox.variables(self.outputs().role, outputs, Declared::Required)?;
+        outbox.discrete(kind::DISCRETE_OUTPUT, discrete_outputs)?;
+        outbox.into_list()
+    }
+
+    /// The messages of a reply that carries residuals.
+    fn write_residuals<'py>(
+        &self,
+        py: Python<'py>,
+        residuals: &Bound<'py, PyAny>,
+        num_double: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut outbox = Outbox::new(py, num_double)?;
+        outbox.variables(self.residuals().role, residuals, Declared::Required)?;
+        outbox.into_list()
+    }
+
+    /// The messages of a reply that carries partials.
+    fn write_partials<'py>(
+        &self,
+        py: Python<'py>,
+        partials: &Bound<'py, PyAny>,
+        num_double: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut outbox = Outbox::new(py, num_double)?;
+        outbox.partials(self.declared_partials()?.role, partials)?;
+        outbox.into_list()
+    }
+
+    // The client's half.
+
+    /// The messages of a request.
+    #[pyo3(signature = (inputs, outputs, discrete_inputs, discrete_outputs, num_double))]
+    fn write_request<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &Bound<'py, PyAny>,
+        outputs: Option<&Bound<'py, PyAny>>,
+        discrete_inputs: Option<&Bound<'py, PyAny>>,
+        discrete_outputs: Option<&Bound<'py, PyAny>>,
+        num_double: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        ndarrays_only(inputs)?;
+        if let Some(outputs) = outputs {
+            ndarrays_only(outputs)?;
+        }
+        let mut outbox = Outbox::new(py, num_double)?;
+        outbox.variables(self.inputs().role, inputs, Declared::IfKnown)?;
+        if let Some(outputs) = outputs {
+            outbox.variables(self.outputs().role, outputs, Declared::IfKnown)?;
+        }
+        outbox.discrete(kind::DISCRETE_INPUT, discrete_inputs)?;
+        outbox.discrete(kind::DISCRETE_OUTPUT, discrete_outputs)?;
+        outbox.into_list()
+    }
+
+    /// Reads a reply that carries outputs: the continuous and the discrete ones.
+    fn read_outputs<'py>(
+        &self,
+        py: Python<'py>,
+        messages: &Bound<'py, PyAny>,
+        num_double: i64,
+    ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+        let (outputs, discrete) = (PyDict::new(py), PyDict::new(py));
+        let discretes = [(kind::DISCRETE_OUTPUT, discrete.as_any())];
+        read(self.outputs(), messages, num_double, &discretes, &outputs)?;
+        Ok((outputs, discrete))
+    }
+
+    /// Reads a reply that carries residuals.
+    fn read_residuals<'py>(
+        &self,
+        py: Python<'py>,
+        messages: &Bound<'py, PyAny>,
+        num_double: i64,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let residuals = PyDict::new(py);
+        read(self.residuals(), messages, num_double, &[], &residuals)?;
+        Ok(residuals)
+    }
+
+    /// Reads a reply that carries partials into `partials`, an empty `PairDict`.
+    fn read_partials(
+        &self,
+        messages: &Bound<'_, PyAny>,
+        num_double: i64,
+        partials: &Bound<'_, PyDict>,
+    ) -> PyResult<()> {
+        read(
+            self.declared_partials()?,
+            messages,
+            num_double,
+            &[],
+            partials,
+        )
+    }
+}
+
+fn read<'py>(
+    shelf: Shelf<'_>,
+    messages: &Bound<'py, PyAny>,
+    num_double: i64,
+    discretes: Discretes<'_, 'py>,
+    into: &Bound<'py, PyDict>,
+) -> PyResult<()> {
+    let mut reading = Reading::new(messages.py(), Side::Client, &[shelf], num_double)?;
+    reading.read_all(messages, discretes)?;
+    reading.file(0, into)
+}

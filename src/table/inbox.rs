@@ -1,0 +1,394 @@
+//! Finds where each chunk of a stream belongs.
+//!
+//! Messages nearly always come in declared order, so the header that is due is compared as bytes; only where it
+//! differs is the message parsed, and its slot looked up by type and name.
+
+use std::sync::Arc;
+
+use super::headers::Headers;
+use super::{Error, Role, error::Chunk, kind};
+use crate::wire::{self, Array, Discrete, Doubles, Header, Message};
+
+/// Who reads the stream; stock's two sides differ in what they overlook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Reads a reply: doubles of a type that it did not ask for are overlooked.
+    Client,
+    /// Reads a request: no doubles may be empty, and outputs belong to implicit disciplines.
+    Server,
+}
+
+/// Where a message belongs.
+#[derive(Debug)]
+pub enum Placed<'a> {
+    /// Doubles for a slot.
+    Doubles {
+        /// Which of the roles.
+        role: usize,
+        /// Which slot of it.
+        slot: usize,
+        /// The first value of the slot that is written; the rest have been checked to fit.
+        start: usize,
+        /// The values.
+        data: Payload<'a>,
+    },
+    /// A discrete value.
+    Discrete(Discrete<'a>),
+    /// Nothing that the reader takes.
+    Ignored,
+}
+
+/// The doubles of a chunk, as little-endian bytes.
+#[derive(Debug)]
+pub enum Payload<'a> {
+    /// Behind the header that was expected.
+    Expected(&'a [u8]),
+    /// Out of a parsed message.
+    Parsed(Doubles<'a>),
+}
+
+impl Payload<'_> {
+    /// The bytes, eight for each value.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Expected(bytes) => bytes,
+            Self::Parsed(doubles) => doubles.as_bytes(),
+        }
+    }
+}
+
+/// The roles that a stream may fill, and what is due next.
+pub struct Inbox<'t> {
+    side: Side,
+    roles: Vec<(&'t Role, Arc<Headers>)>,
+    due_role: usize,
+    due_entry: usize,
+}
+
+impl<'t> Inbox<'t> {
+    /// A reader for a stream that fills `roles`, in that order, in chunks of `chunk` values (a peer may use others).
+    ///
+    /// # Errors
+    /// [`Error::Wire`] where a chunk is larger than a message can be.
+    pub fn new(side: Side, roles: &[&'t Role], chunk: usize) -> Result<Self, Error> {
+        let roles = roles.iter().map(|role| Ok((*role, role.headers(chunk)?)));
+        Ok(Self {
+            side,
+            roles: roles.collect::<Result<_, Error>>()?,
+            due_role: 0,
+            due_entry: 0,
+        })
+    }
+
+    /// Where `message` belongs.
+    ///
+    /// # Errors
+    /// An [`Error`] that names the variable, where the message is malformed or does not fit the metadata.
+    pub fn place<'a>(&mut self, message: &'a [u8]) -> Result<Placed<'a>, Error> {
+        if let Some(placed) = self.place_due(message) {
+            return Ok(placed);
+        }
+        match wire::decode(message)? {
+            Message::Empty => Ok(Placed::Ignored),
+            Message::Discrete(discrete) => Ok(Placed::Discrete(discrete)),
+            Message::Continuous(array) => self.place_array(array),
+        }
+    }
+
+    /// The common case: the message begins with the very header that is due.
+    fn place_due<'a>(&mut self, message: &'a [u8]) -> Option<Placed<'a>> {
+        self.skip_filled();
+        let headers = &self.roles.get(self.due_role)?.1;
+        let entry = headers.entry(self.due_entry)?;
+        // The header holds the length of what follows it, so nothing else can be behind the values.
+        let data = message.strip_prefix(headers.header(entry))?;
+        if data.len() != entry.values.len() * size_of::<f64>() {
+            return None;
+        }
+        self.due_entry += 1;
+        Some(Placed::Doubles {
+            role: self.due_role,
+            slot: entry.slot,
+            start: entry.values.start,
+            data: Payload::Expected(data),
+        })
+    }
+
+    fn skip_filled(&mut self) {
+        while let Some((_, headers)) = self.roles.get(self.due_role)
+            && headers.entry(self.due_entry).is_none()
+        {
+            (self.due_role, self.due_entry) = (self.due_role + 1, 0);
+        }
+    }
+
+    fn place_array<'a>(&mut self, array: Array<'a>) -> Result<Placed<'a>, Error> {
+        let Array { header, data } = array;
+        let chunk = || Chunk::new(&header, data.len());
+        if !kind::is_known(header.kind) {
+            return Err(Error::UnknownKind { chunk: chunk() });
+        }
+        let Some(role) = self.role_of(header.kind) else {
+            return self.overlook(&header, data.len());
+        };
+        let slots = self.roles[role].0;
+        let Some(at) = slots.find(header.name, header.subname) else {
+            return Err(match data.len() {
+                0 => Error::Empty {
+                    chunk: chunk(),
+                    size: None,
+                },
+                _ => Error::Undeclared(chunk()),
+            });
+        };
+        let slot = &slots.slots()[at];
+        let start = first_value(&header, data.len(), slot.size, slot.unresolved)?;
+        (self.due_role, self.due_entry) = match self.roles[role].1.after(at, start) {
+            Some(entry) => (role, entry),
+            None => (self.due_role, self.due_entry),
+        };
+        Ok(Placed::Doubles {
+            role,
+            slot: at,
+            start,
+            data: Payload::Parsed(data),
+        })
+    }
+
+    fn role_of(&self, kind: i32) -> Option<usize> {
+        self.roles.iter().position(|(role, _)| role.kind() == kind)
+    }
+
+    fn overlook<'a>(&self, header: &Header<'_>, count: usize) -> Result<Placed<'a>, Error> {
+        overlook(self.side, header, count).map(|()| Placed::Ignored)
+    }
+}
+
+/// Whether doubles of a type that the reader does not take may pass.
+///
+/// # Errors
+/// On the server's side, for a chunk without doubles and for outputs where only inputs are taken.
+pub fn overlook(side: Side, header: &Header<'_>, count: usize) -> Result<(), Error> {
+    if side == Side::Client {
+        return Ok(());
+    }
+    let chunk = Chunk::new(header, count);
+    match header.kind {
+        _ if count == 0 => Err(Error::Empty { chunk, size: None }),
+        kind::INPUT | kind::OUTPUT => Err(Error::Misplaced(chunk)),
+        _ => Ok(()),
+    }
+}
+
+/// The first of `count` values in a variable of `size`, where they fit.
+///
+/// The number of values is taken from the data: `end` is inclusive in the Philote standard, and exclusive from
+/// implicit servers of philote-mdo up to 0.8.
+///
+/// # Errors
+/// [`Error::Empty`], [`Error::Length`] or [`Error::Outside`].
+pub fn first_value(
+    header: &Header<'_>,
+    count: usize,
+    size: usize,
+    unresolved: bool,
+) -> Result<usize, Error> {
+    let chunk = || Chunk::new(header, count);
+    if count == 0 {
+        return Err(Error::Empty {
+            chunk: chunk(),
+            size: Some(size),
+        });
+    }
+    let span = i128::from(header.end) - i128::from(header.start);
+    let values = count as i128;
+    if span + 1 != values && span != values {
+        return Err(Error::Length {
+            chunk: chunk(),
+            size,
+        });
+    }
+    usize::try_from(header.start)
+        .ok()
+        .filter(|start| start.checked_add(count).is_some_and(|end| end <= size))
+        .ok_or_else(|| Error::Outside {
+            chunk: chunk(),
+            size,
+            unresolved,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Slot, VariableMeta, Variables};
+    use super::*;
+
+    fn meta(kind: i32, name: &str, shape: &[i64]) -> VariableMeta {
+        let (name, shape) = (name.to_owned(), shape.to_vec());
+        VariableMeta {
+            kind,
+            name,
+            shape,
+            ..VariableMeta::default()
+        }
+    }
+
+    fn variables() -> Variables {
+        let declared = [
+            meta(kind::INPUT, "x", &[2, 3]),
+            meta(kind::OUTPUT, "x", &[2]),
+            meta(kind::INPUT, "y", &[]),
+        ];
+        Variables::new(&declared).expect("possible shapes")
+    }
+
+    fn message(name: &str, kind: i32, start: i64, end: i64, values: &[f64]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let header = Header {
+            name,
+            subname: "",
+            start,
+            end,
+            kind,
+        };
+        header.write(values.len(), &mut bytes).expect("small");
+        bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        bytes
+    }
+
+    /// What the messages fill, as (role, slot, start, number of values, whether it was expected).
+    fn placed(messages: &[Vec<u8>]) -> Vec<(usize, usize, usize, usize, bool)> {
+        let variables = variables();
+        let roles = [variables.inputs(), variables.outputs()];
+        let mut inbox = Inbox::new(Side::Server, &roles, 4).expect("small");
+        let places = messages
+            .iter()
+            .map(|message| match inbox.place(message).expect("fits") {
+                Placed::Doubles {
+                    role,
+                    slot,
+                    start,
+                    data,
+                } => {
+                    let expected = matches!(data, Payload::Expected(_));
+                    (role, slot, start, data.as_bytes().len() / 8, expected)
+                }
+                other => panic!("{other:?}"),
+            });
+        places.collect()
+    }
+
+    #[test]
+    fn declared_order_is_expected() {
+        let messages = [
+            message("x", kind::INPUT, 0, 3, &[1.0; 4]),
+            message("x", kind::INPUT, 4, 5, &[1.0; 2]),
+            message("y", kind::INPUT, 0, 0, &[1.0]),
+            message("x", kind::OUTPUT, 0, 1, &[1.0; 2]),
+        ];
+        let all = [
+            (0, 0, 0, 4, true),
+            (0, 0, 4, 2, true),
+            (0, 1, 0, 1, true),
+            (1, 0, 0, 2, true),
+        ];
+        assert_eq!(placed(&messages), all);
+    }
+
+    #[test]
+    fn other_orders_chunks_and_conventions_are_found() {
+        let messages = [
+            message("x", kind::OUTPUT, 0, 2, &[1.0; 2]),
+            message("y", kind::INPUT, 0, 1, &[1.0]),
+            message("x", kind::INPUT, 4, 5, &[1.0; 2]),
+            message("y", kind::INPUT, 0, 0, &[1.0]),
+            message("x", kind::INPUT, 1, 5, &[1.0; 5]),
+        ];
+        let all = [
+            (1, 0, 0, 2, false),
+            (0, 1, 0, 1, false),
+            (0, 0, 4, 2, false),
+            (0, 1, 0, 1, true),
+            (0, 0, 1, 5, false),
+        ];
+        assert_eq!(placed(&messages), all);
+    }
+
+    #[test]
+    fn a_longer_message_behind_the_expected_header_is_parsed() {
+        let mut bytes = message("x", kind::INPUT, 0, 3, &[1.0; 4]);
+        bytes.extend([0x18, 0]);
+        let places = placed(&[bytes, message("x", kind::INPUT, 4, 5, &[1.0; 2])]);
+        assert_eq!(places, [(0, 0, 0, 4, false), (0, 0, 4, 2, true)]);
+    }
+
+    #[test]
+    fn ranges_that_do_not_fit_are_refused() {
+        let range = |start, end, count| {
+            let header = Header {
+                name: "x",
+                subname: "",
+                start,
+                end,
+                kind: kind::INPUT,
+            };
+            first_value(&header, count, 6, false)
+        };
+        assert_eq!(range(0, 5, 6), Ok(0));
+        assert_eq!(range(5, 6, 1), Ok(5));
+        assert!(matches!(range(0, -1, 0), Err(Error::Empty { .. })));
+        assert!(matches!(range(0, 4, 1), Err(Error::Length { .. })));
+        assert!(matches!(range(3, 7, 5), Err(Error::Outside { .. })));
+        assert!(matches!(range(-1, 0, 2), Err(Error::Outside { .. })));
+        assert!(matches!(
+            range(i64::MAX, i64::MAX, 1),
+            Err(Error::Outside { .. })
+        ));
+        assert!(matches!(
+            range(i64::MAX, i64::MIN, 1),
+            Err(Error::Length { .. })
+        ));
+        assert!(matches!(
+            range(i64::MIN, i64::MAX, 6),
+            Err(Error::Length { .. })
+        ));
+    }
+
+    #[test]
+    fn errors_name_variable_range_and_size() {
+        let variables = variables();
+        let mut inbox = Inbox::new(Side::Server, &[variables.inputs()], 4).expect("small");
+        let mut refuse = |bytes: &[u8]| inbox.place(bytes).expect_err("refused").to_string();
+        let outside = refuse(&message("x", kind::INPUT, 4, 7, &[1.0; 4]));
+        assert!(outside.contains("input 'x' (range 4 to 7") && outside.contains("6 values"));
+        let unknown = refuse(&message("q", kind::INPUT, 0, 0, &[1.0]));
+        assert!(unknown.contains("'q'") && unknown.contains("not declared"));
+        let output = refuse(&message("x", kind::OUTPUT, 0, 0, &[1.0]));
+        assert!(output.contains("takes no output"));
+        assert!(refuse(&message("x", 17, 0, 0, &[1.0])).contains("type 17"));
+        assert!(refuse(&message("x", kind::PARTIAL, 0, 0, &[])).contains("empty"));
+    }
+
+    #[test]
+    fn headers_beyond_the_limit_are_not_kept_and_still_found() {
+        let slot = |name| Slot::new(name, "", &[40_000], false).expect("possible");
+        let role = Role::of_variables(kind::INPUT, vec![slot("a"), slot("b"), slot("c")]);
+        let mut inbox = Inbox::new(Side::Server, &[&role], 1).expect("small");
+        for name in ["a", "b", "c"] {
+            let bytes = message(name, kind::INPUT, 39_999, 39_999, &[1.0]);
+            assert!(matches!(
+                inbox.place(&bytes),
+                Ok(Placed::Doubles { start: 39_999, .. })
+            ));
+        }
+        assert!(role.headers(1).expect("small").of_slot(1).is_none());
+        assert_eq!(
+            role.headers(40_000)
+                .expect("small")
+                .of_slot(2)
+                .map(<[_]>::len),
+            Some(1)
+        );
+    }
+}
