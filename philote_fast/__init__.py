@@ -1,5 +1,9 @@
 """Makes philote-mdo fast: import it beside ``philote_mdo`` and nothing else changes."""
 
 from philote_fast._core import __version__
+from philote_fast.patches import install, installed, status, uninstall
+from philote_fast.patches.installer import install_at_import
 
-__all__ = ["__version__"]
+__all__ = ["__version__", "install", "installed", "status", "uninstall"]
+
+install_at_import()

@@ -1,0 +1,1 @@
+"""Patches of ``philote_mdo.general.discipline``: declaring variables without a scan."""
