@@ -4,7 +4,10 @@ from philote_mdo.utils.validation import PhiloteValidationError
 
 from philote_fast import _core
 from philote_fast._core import __version__
+from philote_fast.patches import install, installed, status, uninstall
+from philote_fast.patches.installer import install_at_import
 
-__all__ = ["__version__"]
+__all__ = ["__version__", "install", "installed", "status", "uninstall"]
 
 _core.use_exceptions(PhiloteValidationError)
+install_at_import()

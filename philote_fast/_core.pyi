@@ -1,6 +1,6 @@
 """Types of the Rust extension."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, SupportsIndex, final
 
 import numpy as np
@@ -66,3 +66,78 @@ def get_array_data(message: Array) -> npt.NDArray[np.float64]: ...
 def read_array_into(message: Array, destination: npt.NDArray[np.float64]) -> None: ...
 def value_to_python(value: Value) -> Any: ...
 def python_to_value(obj: object) -> Value: ...
+
+
+class Declared:
+    """The variables that one metadata list declares."""
+
+    def __new__(
+        cls, message: type, namespace: dict[str, Any], expected: dict[str, Any]
+    ) -> Declared: ...
+    def add(
+        self,
+        list: object,
+        kind: int,
+        name: object,
+        shape: object,
+        units: object,
+        dynamic_shape: object,
+        residual: bool = False,
+        /,
+    ) -> bool: ...
+
+@final
+class Table:
+    """What a discipline's metadata said at one moment."""
+
+    def allocate_inputs(
+        self,
+        inputs: MutableMapping[str, Any],
+        flat_inputs: MutableMapping[str, Any],
+        outputs: MutableMapping[str, Any] | None = None,
+        flat_outputs: MutableMapping[str, Any] | None = None,
+    ) -> None: ...
+    def allocate_partials(self, partials: dict[Any, Any]) -> None: ...
+    def read_request(
+        self, messages: Iterable[Any], num_double: int, with_outputs: bool
+    ) -> tuple[dict[str, Any], dict[str, Any] | None, dict[str, Any], dict[str, Any]]: ...
+    def write_outputs(
+        self,
+        outputs: Mapping[str, Any],
+        discrete_outputs: Mapping[str, Any] | None,
+        num_double: int,
+    ) -> list[bytes]: ...
+    def write_residuals(self, residuals: Mapping[str, Any], num_double: int) -> list[bytes]: ...
+    def write_partials(
+        self, partials: Mapping[tuple[str, str], Any], num_double: int
+    ) -> list[bytes]: ...
+    def write_request(
+        self,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any] | None,
+        discrete_inputs: Mapping[str, Any] | None,
+        discrete_outputs: Mapping[str, Any] | None,
+        num_double: int,
+    ) -> list[bytes]: ...
+    def read_outputs(
+        self, messages: Iterable[Any], num_double: int
+    ) -> tuple[dict[str, Any], dict[str, Any]]: ...
+    def read_residuals(self, messages: Iterable[Any], num_double: int) -> dict[str, Any]: ...
+    def read_partials(
+        self, messages: Iterable[Any], num_double: int, partials: dict[Any, Any]
+    ) -> None: ...
+
+@final
+class Tables:
+    """The tables of one client or server, rebuilt when the metadata changes."""
+
+    def __new__(cls) -> Tables: ...
+    def get(self, variables: Iterable[Any], partials: Iterable[Any] | None = None) -> Table: ...
+
+def read_into(
+    messages: Iterable[Any],
+    flat_inputs: Mapping[str, Any],
+    flat_outputs: Mapping[str, Any] | None,
+    discrete_inputs: MutableMapping[str, Any],
+    discrete_outputs: MutableMapping[str, Any],
+) -> None: ...

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 pub mod arrays;
 pub mod buffers;
 mod chunks;
+mod declare;
 pub mod discrete;
 mod elements;
 pub mod errors;
@@ -29,6 +30,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     messages::register(module)?;
     discrete::register(module)?;
     wire::register(module)?;
+    module.add_class::<declare::Declared>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<tables::Tables>()?;
     module.add_function(wrap_pyfunction!(process::read_into, module)?)

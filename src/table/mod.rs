@@ -8,6 +8,7 @@ mod headers;
 mod inbox;
 pub mod kind;
 mod metadata;
+mod names;
 mod role;
 
 use std::collections::HashMap;
@@ -16,6 +17,7 @@ pub use error::{Chunk, Error, label};
 pub use headers::{Headers, write as write_header};
 pub use inbox::{Inbox, Payload, Placed, Side, first_value, overlook};
 pub use metadata::{PartialsMeta, VariableMeta, read as read_metadata};
+pub use names::Names;
 pub use role::{Role, Slot};
 
 use crate::wire;

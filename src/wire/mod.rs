@@ -11,6 +11,7 @@ mod chunks;
 mod encode;
 mod error;
 mod message;
+pub mod metadata;
 mod reader;
 mod value;
 mod varint;

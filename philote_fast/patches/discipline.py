@@ -1,0 +1,121 @@
+"""Patches of ``philote_mdo.general.discipline``: declaring variables without a scan.
+
+The names that a metadata list holds are kept in an index beside the discipline, not in it, so that
+``vars()``, ``copy.deepcopy`` and ``pickle`` see what they see with stock. An index checks itself
+against the list at each call, which is what makes it safe to lose, to share or to find stale.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from philote_mdo.general import discipline as stock_module
+from philote_mdo.general.discipline import Discipline
+from philote_mdo.generated import data_pb2
+from philote_mdo.utils import validation
+
+from philote_fast._core import Declared
+from philote_fast.patches.registry import Group
+
+GROUP = Group("declare", "a hash look-up in place of a scan")
+
+_CONTINUOUS = "(self, name, shape=(1,), units='', dynamic_shape=False)"
+_DISCRETE = "(self, name, default=None)"
+
+_INPUT = int(data_pb2.kInput)
+_OUTPUT = int(data_pb2.kOutput)
+_DISCRETE_INPUT = int(data_pb2.kDiscreteInput)
+_DISCRETE_OUTPUT = int(data_pb2.kDiscreteOutput)
+
+_stock_add_input = GROUP.stock(Discipline, "add_input")
+_stock_add_output = GROUP.stock(Discipline, "add_output")
+_stock_add_discrete_input = GROUP.stock(Discipline, "add_discrete_input")
+_stock_add_discrete_output = GROUP.stock(Discipline, "add_discrete_output")
+
+# What stock would call. Where a test has put a double in its place, stock's own function runs.
+_EXPECTED = {
+    "data": data_pb2,
+    "validate_name": validation.validate_name,
+    "validate_shape": validation.validate_shape,
+    "validate_units": validation.validate_units,
+}
+
+
+class _Indexes:
+    """The indexes of one discipline's two lists."""
+
+    __slots__ = ("continuous", "discrete", "owner")
+
+    def __init__(self, owner: weakref.ref[Any] | None = None) -> None:
+        # Not used again, but a weak reference calls back only while it lives.
+        self.owner = owner
+        self.continuous = Declared(data_pb2.VariableMetaData, vars(stock_module), _EXPECTED)
+        self.discrete = Declared(data_pb2.VariableMetaData, vars(stock_module), _EXPECTED)
+
+
+# By identity, since a discipline may define __eq__ and not be hashable.
+_indexes: dict[int, _Indexes] = {}
+
+
+def _new_indexes(discipline: Any) -> _Indexes:
+    key = id(discipline)
+
+    def forget(_: weakref.ref[Any]) -> None:
+        _indexes.pop(key, None)
+
+    try:
+        owner = weakref.ref(discipline, forget)
+    except TypeError:
+        # Some look-alike with __slots__: used once, then forgotten.
+        return _Indexes()
+    return _indexes.setdefault(key, _Indexes(owner))
+
+
+@GROUP.replaces(Discipline, "add_input", _CONTINUOUS)
+def add_input(
+    self: Any, name: Any, shape: Any = (1,), units: Any = "", dynamic_shape: Any = False
+) -> None:
+    """Define a continuous input."""
+    indexes = _indexes.get(id(self)) or _new_indexes(self)
+    variables = getattr(self, "_var_meta", None)
+    if indexes.continuous.add(variables, _INPUT, name, shape, units, dynamic_shape):
+        self._var_meta = variables
+    else:
+        _stock_add_input(self, name, shape, units, dynamic_shape)
+
+
+@GROUP.replaces(Discipline, "add_output", _CONTINUOUS)
+def add_output(
+    self: Any, name: Any, shape: Any = (1,), units: Any = "", dynamic_shape: Any = False
+) -> None:
+    """Define a continuous output and, for an implicit discipline, its residual."""
+    indexes = _indexes.get(id(self)) or _new_indexes(self)
+    variables = getattr(self, "_var_meta", None)
+    residual = bool(getattr(self, "_is_implicit", False))
+    if indexes.continuous.add(variables, _OUTPUT, name, shape, units, dynamic_shape, residual):
+        self._var_meta = variables
+    else:
+        _stock_add_output(self, name, shape, units, dynamic_shape)
+
+
+@GROUP.replaces(Discipline, "add_discrete_input", _DISCRETE)
+def add_discrete_input(self: Any, name: Any, default: Any = None) -> None:
+    """Define a discrete input."""
+    indexes = _indexes.get(id(self)) or _new_indexes(self)
+    variables = getattr(self, "_discrete_var_meta", None)
+    if indexes.discrete.add(variables, _DISCRETE_INPUT, name, (), "", False):
+        self._discrete_var_meta = variables
+    else:
+        _stock_add_discrete_input(self, name, default)
+
+
+@GROUP.replaces(Discipline, "add_discrete_output", _DISCRETE)
+def add_discrete_output(self: Any, name: Any, default: Any = None) -> None:
+    """Define a discrete output."""
+    indexes = _indexes.get(id(self)) or _new_indexes(self)
+    variables = getattr(self, "_discrete_var_meta", None)
+    if indexes.discrete.add(variables, _DISCRETE_OUTPUT, name, (), "", False):
+        self._discrete_var_meta = variables
+    else:
+        _stock_add_discrete_output(self, name, default)

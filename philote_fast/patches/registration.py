@@ -1,0 +1,115 @@
+"""Patches of ``philote_mdo.generated.disciplines_pb2_grpc``: what is registered with a server.
+
+The servicer's methods stay as they are, for those who call them directly. What the server calls is
+repaired at this door: errors of every kind and length reach the client, GetInfo gives one response,
+and where nobody can tell the difference messages travel as bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+from grpc import _server as grpc_server
+from philote_mdo.general.discipline_server import DisciplineServer
+from philote_mdo.generated import disciplines_pb2_grpc
+
+from philote_fast.patches import guard
+from philote_fast.patches.registry import Group, untouched
+
+GROUP = Group("registration", "errors reach the client, GetInfo answers, messages as bytes")
+
+#: Behaviours in bytes: the name of an RPC, and a function that takes the servicer and gives the
+#: behaviour. A behaviour takes an iterator of request bytes and the context; it gives an iterator of
+#: response bytes, or bytes where the RPC has a single response.
+RAW: dict[str, Callable[[Any], guard.Behavior]] = {}
+
+_SIGNATURE = "(servicer, server)"
+
+
+class _Recorder:
+    """Takes the place of a server and keeps what stock registers with it."""
+
+    def __init__(self) -> None:
+        self.service = ""
+        self.handlers: dict[str, Any] = {}
+
+    def add_generic_rpc_handlers(self, handlers: Any) -> None:
+        """Take the generic form of the handlers; it is made anew from the repaired ones."""
+
+    def add_registered_method_handlers(self, service: str, handlers: dict[str, Any]) -> None:
+        """Keep the handlers."""
+        self.service = service
+        self.handlers = handlers
+
+
+def _patch(name: str) -> None:
+    stock = GROUP.stock(disciplines_pb2_grpc, name)
+
+    @GROUP.replaces(disciplines_pb2_grpc, name, _SIGNATURE)
+    def add(servicer: Any, server: Any) -> None:
+        # By type, since a test double may claim any class.
+        if issubclass(type(servicer), DisciplineServer):
+            _register(stock, servicer, server)
+        else:
+            stock(servicer, server)
+
+
+_patch("add_DisciplineServiceServicer_to_server")
+_patch("add_ExplicitServiceServicer_to_server")
+_patch("add_ImplicitServiceServicer_to_server")
+
+
+def _register(stock: Callable[[Any, Any], None], servicer: Any, server: Any) -> None:
+    """Register what stock would, repaired, by the same calls of the server."""
+    recorder = _Recorder()
+    stock(servicer, recorder)
+    raw = _takes_bytes(server)
+    handlers = {
+        name: _raw(name, handler, servicer)
+        if raw and _is_ours(name, servicer)
+        else _repaired(name, handler)
+        for name, handler in recorder.handlers.items()
+    }
+    generic = grpc.method_handlers_generic_handler(recorder.service, handlers)
+    server.add_generic_rpc_handlers((generic,))
+    server.add_registered_method_handlers(recorder.service, handlers)
+
+
+def _takes_bytes(server: Any) -> bool:
+    """Say whether nothing between the server and the handler looks at the messages."""
+    if type(server) is not grpc_server._Server:
+        return False
+    state = getattr(server, "_state", None)
+    return getattr(state, "interceptor_pipeline", state) is None
+
+
+def _is_ours(name: str, servicer: Any) -> bool:
+    return name in RAW and untouched(servicer, name)
+
+
+def _raw(name: str, handler: Any, servicer: Any) -> Any:
+    kind = _kind(handler)
+    behavior = _guarded(name, handler, RAW[name](servicer))
+    return handler._replace(request_deserializer=None, response_serializer=None, **{kind: behavior})
+
+
+def _repaired(name: str, handler: Any) -> Any:
+    kind = _kind(handler)
+    behavior = getattr(handler, kind)
+    if name == "GetInfo":
+        behavior = guard.first_of(behavior)
+    return handler._replace(**{kind: _guarded(name, handler, behavior)})
+
+
+def _guarded(name: str, handler: Any, behavior: guard.Behavior) -> guard.Behavior:
+    guarded = guard.streaming if handler.response_streaming else guard.unary
+    return guarded(behavior, name)
+
+
+def _kind(handler: Any) -> str:
+    """Return the field of a handler that holds its behaviour, such as ``stream_unary``."""
+    request = "stream" if handler.request_streaming else "unary"
+    response = "stream" if handler.response_streaming else "unary"
+    return f"{request}_{response}"
