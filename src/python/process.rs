@@ -68,7 +68,7 @@ fn read_array<'py>(
         }
         Err(error) => return Err(error),
     };
-    let start = first_value(header, count, target.len()?, false);
+    let start = first_value(Side::Server, header, count, target.len()?, false);
     store(&target, start?, array)
 }
 

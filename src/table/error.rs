@@ -2,13 +2,15 @@
 
 use std::fmt;
 
-use super::kind;
+use super::{Side, kind};
 
 /// The chunk of doubles that an error is about, as its header claims it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// The variable; `function` and `variable` of a partial.
-    pub label: String,
+    /// The variable, or the function of a partial.
+    pub name: String,
+    /// What a partial is taken with respect to, else empty.
+    pub subname: String,
     /// The variable type on the wire.
     pub kind: i32,
     /// The first index that the chunk claims.
@@ -24,7 +26,8 @@ impl Chunk {
     #[must_use]
     pub fn new(header: &crate::wire::Header<'_>, count: usize) -> Self {
         Self {
-            label: label(header.name, header.subname),
+            name: header.name.to_owned(),
+            subname: header.subname.to_owned(),
             kind: header.kind,
             start: header.start,
             end: header.end,
@@ -46,13 +49,14 @@ pub fn label(name: &str, subname: &str) -> String {
 impl fmt::Display for Chunk {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            label,
+            name,
+            subname,
             kind,
             start,
             end,
             count,
         } = self;
-        let noun = kind::noun(*kind);
+        let (noun, label) = (kind::noun(*kind), label(name, subname));
         write!(
             out,
             "{noun} {label} (range {start} to {end}, {count} values received)"
@@ -67,8 +71,10 @@ pub enum Error {
     #[error(transparent)]
     Wire(#[from] crate::wire::Error),
     /// A chunk of doubles without doubles.
-    #[error("Expected continuous variables but arrays were empty for {chunk}{}", declared(*size))]
+    #[error("{}{chunk}{}", nothing_came(*side, chunk), declared(*size))]
     Empty {
+        /// Who reads.
+        side: Side,
         /// What came.
         chunk: Chunk,
         /// How many values the variable has, where it is declared.
@@ -131,6 +137,20 @@ pub enum Error {
     /// A metadata message that cannot be read.
     #[error("the metadata of a variable cannot be read: {0}")]
     Metadata(String),
+}
+
+/// Stock's words, which differ from place to place.
+fn nothing_came(side: Side, chunk: &Chunk) -> String {
+    match (side, chunk.kind) {
+        (Side::Server, _) => format!(
+            "Expected continuous variables but arrays were empty for variable {}. ",
+            chunk.name
+        ),
+        (Side::Client, kind::PARTIAL) => {
+            "Expected continuous outputs for the partials, but array was empty. ".to_owned()
+        }
+        (Side::Client, _) => "Expected continuous variables, but array is empty. ".to_owned(),
+    }
 }
 
 fn declared(size: Option<usize>) -> String {

@@ -136,6 +136,7 @@ impl<'t> Inbox<'t> {
         let Some(at) = slots.find(header.name, header.subname) else {
             return Err(match data.len() {
                 0 => Error::Empty {
+                    side: self.side,
                     chunk: chunk(),
                     size: None,
                 },
@@ -143,7 +144,7 @@ impl<'t> Inbox<'t> {
             });
         };
         let slot = &slots.slots()[at];
-        let start = first_value(&header, data.len(), slot.size, slot.unresolved)?;
+        let start = first_value(self.side, &header, data.len(), slot.size, slot.unresolved)?;
         (self.due_role, self.due_entry) = match self.roles[role].1.after(at, start) {
             Some(entry) => (role, entry),
             None => (self.due_role, self.due_entry),
@@ -175,7 +176,11 @@ pub fn overlook(side: Side, header: &Header<'_>, count: usize) -> Result<(), Err
     }
     let chunk = Chunk::new(header, count);
     match header.kind {
-        _ if count == 0 => Err(Error::Empty { chunk, size: None }),
+        _ if count == 0 => Err(Error::Empty {
+            side,
+            chunk,
+            size: None,
+        }),
         kind::INPUT | kind::OUTPUT => Err(Error::Misplaced(chunk)),
         _ => Ok(()),
     }
@@ -189,6 +194,7 @@ pub fn overlook(side: Side, header: &Header<'_>, count: usize) -> Result<(), Err
 /// # Errors
 /// [`Error::Empty`], [`Error::Length`] or [`Error::Outside`].
 pub fn first_value(
+    side: Side,
     header: &Header<'_>,
     count: usize,
     size: usize,
@@ -197,6 +203,7 @@ pub fn first_value(
     let chunk = || Chunk::new(header, count);
     if count == 0 {
         return Err(Error::Empty {
+            side,
             chunk: chunk(),
             size: Some(size),
         });
@@ -333,7 +340,7 @@ mod tests {
                 end,
                 kind: kind::INPUT,
             };
-            first_value(&header, count, 6, false)
+            first_value(Side::Server, &header, count, 6, false)
         };
         assert_eq!(range(0, 5, 6), Ok(0));
         assert_eq!(range(5, 6, 1), Ok(5));
