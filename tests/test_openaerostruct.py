@@ -1,4 +1,4 @@
-"""The OpenAeroStruct wing of philote-examples, coupled aerodynamics and structures, over Philote."""
+"""The OpenAeroStruct wing of philote-examples, aerodynamics and structure coupled, over Philote."""
 
 import numpy as np
 import philote_mdo.general as pmdo

@@ -1,4 +1,4 @@
-"""Server processes that report their port and never outlive the process that started them."""
+"""Child processes that never outlive the process that started them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 
 # Importing OpenMDAO on a loaded machine takes seconds; a server that is silent this long is stuck.
@@ -14,52 +14,28 @@ _START_SECONDS = 120.0
 _STOP_SECONDS = 10.0
 
 
-def environment(*, accelerated: bool) -> dict[str, str]:
-    """Return the environment of a child process that runs stock or accelerated.
+class ChildProcess:
+    """A process that is to end when it is closed or its parent dies, however it dies.
 
-    Parameters
-    ----------
-    accelerated : bool
-        Whether an import of ``philote_fast`` in the child patches ``philote_mdo``.
-
-    Returns
-    -------
-    dict
-        This process's environment, with ``PHILOTE_FAST`` and OpenMDAO's reports set.
-    """
-    return {
-        **os.environ,
-        "PHILOTE_FAST": "1" if accelerated else "0",
-        "OPENMDAO_REPORTS": "0",
-    }
-
-
-class ServerProcess:
-    """A process that serves a discipline, and ends when it is closed or its parent dies.
-
-    The command prints its port as its first line, then serves until its standard input ends. A
-    pipe ends however its writer dies, so that no server is orphaned, not even by SIGKILL.
+    Its standard input is a pipe on which nothing is written. A pipe ends with its writer, even by
+    SIGKILL, so a child that reads it (see `follow_parent`) is never orphaned.
 
     Parameters
     ----------
     command : sequence of str
-        The command line of the server.
+        The command line.
     accelerated : bool
-        Whether the server may patch ``philote_mdo`` (``PHILOTE_FAST``).
+        Whether an import of ``philote_fast`` in the child patches ``philote_mdo``.
     cwd : str, optional
-        The directory in which the server runs.
-
-    Attributes
-    ----------
-    address : str
-        What a channel connects to.
+        The directory in which the child runs.
     """
 
     def __init__(
         self, command: Sequence[str], *, accelerated: bool, cwd: str | None = None
     ) -> None:
-        self._errors = tempfile.TemporaryFile(mode="a+", encoding="utf-8", errors="replace")
-        # A session of its own: Ctrl-C reaches the parent alone, which then closes its servers.
+        self._errors = tempfile.TemporaryFile(  # noqa: SIM115 - closed by close()
+            mode="a+", encoding="utf-8", errors="replace"
+        )
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -67,16 +43,18 @@ class ServerProcess:
             stderr=self._errors,
             text=True,
             cwd=cwd,
-            env=environment(accelerated=accelerated),
+            env={
+                **os.environ,
+                "PHILOTE_FAST": "1" if accelerated else "0",
+                "OPENMDAO_REPORTS": "0",
+                # Sums of one order, whatever the cores are doing: runs are compared bit for bit.
+                "OMP_NUM_THREADS": "1",
+            },
+            # Ctrl-C then reaches the parent alone, which closes its children in order.
             start_new_session=True,
         )
-        try:
-            self.address = f"127.0.0.1:{self._read_port()}"
-        except BaseException:
-            self.close()
-            raise
 
-    def __enter__(self) -> ServerProcess:
+    def __enter__(self) -> ChildProcess:
         return self
 
     def __exit__(
@@ -89,21 +67,28 @@ class ServerProcess:
 
     @property
     def pid(self) -> int:
-        """The process's identifier."""
+        """The identifier of the process."""
         return self._process.pid
 
     @property
     def running(self) -> bool:
-        """Whether the process is still alive."""
+        """Whether the process is alive."""
         return self._process.poll() is None
 
+    def lines(self) -> Iterator[str]:
+        """Give the lines that the child prints; a failure of the child is raised at their end."""
+        assert self._process.stdout is not None
+        yield from self._process.stdout
+        if self._process.wait():
+            raise RuntimeError(f"a process failed: {self.errors()}")
+
     def errors(self) -> str:
-        """Return what the server has written to its standard error."""
+        """Return what the child has written to its standard error."""
         self._errors.seek(0)
-        return self._errors.read()
+        return self._errors.read().rstrip()
 
     def close(self) -> None:
-        """End the server and wait for it."""
+        """End the process, and wait until it has ended."""
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()
@@ -112,8 +97,40 @@ class ServerProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        if not self._errors.closed:
-            self._errors.close()
+        self._errors.close()
+
+
+class ServerProcess(ChildProcess):
+    """A child that serves a discipline; its first line is its port.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The command line of the server.
+    accelerated : bool
+        Whether the server is patched.
+    cwd : str, optional
+        The directory in which the server runs.
+
+    Attributes
+    ----------
+    address : str
+        What a channel connects to.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, accelerated: bool, cwd: str | None = None
+    ) -> None:
+        super().__init__(command, accelerated=accelerated, cwd=cwd)
+        try:
+            self.address = f"127.0.0.1:{self._read_port()}"
+        except BaseException:
+            self._process.kill()
+            self.close()
+            raise
+
+    def __enter__(self) -> ServerProcess:
+        return self
 
     def _read_port(self) -> int:
         assert self._process.stdout is not None
@@ -126,5 +143,22 @@ class ServerProcess:
         if not line.strip().isdigit():
             self._process.kill()
             self._process.wait()
-            raise RuntimeError(f"the server did not start: {line}{self.errors()}".rstrip())
+            raise RuntimeError(f"the server did not start: {line}{self.errors()}")
         return int(line)
+
+
+def wait_for_parent() -> None:
+    """Return when the parent closes this process's standard input, or dies."""
+    # The descriptor itself: a thread inside sys.stdin would hold its lock at interpreter shutdown.
+    while os.read(0, 4096):
+        pass
+
+
+def follow_parent() -> None:
+    """End this process, whatever it is doing, when its parent closes its input or dies."""
+
+    def watch() -> None:
+        wait_for_parent()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True, name="follow-parent").start()
