@@ -86,7 +86,8 @@ def test_demo_is_told_when_it_is_not_accelerated(tmp_path):
         "import sys; from philote_fast.cli import demo\n"
         "for name in ('ServerProcess', 'ChildProcess'):\n"
         "    made = getattr(demo, name)\n"
-        "    setattr(demo, name, lambda c, made=made, **k: made(c, **{**k, 'accelerated': False}))\n"
+        "    stock = lambda *a, made=made, **k: made(*a, **{**k, 'accelerated': False})\n"
+        "    setattr(demo, name, stock)\n"
         "sys.exit(demo.main(50))"
     )
     done = run([sys.executable, "-c", code], tmp_path)
