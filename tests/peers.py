@@ -1,0 +1,89 @@
+"""Stock and patched peers: server processes, and a client side that is either one."""
+
+import contextlib
+import itertools
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import grpc
+import numpy as np
+
+import philote_fast
+from philote_fast.cli.processes import ServerProcess
+
+FLAVOURS = ("stock", "patched")
+# (client, server), stock against stock first: it is the reference.
+PAIRS = tuple(itertools.product(FLAVOURS, FLAVOURS))
+REFERENCE = ("stock", "stock")
+
+_SERVE = Path(__file__).with_name("serve.py")
+
+
+def start_server(discipline, flavour="patched", **arguments):
+    """Start a process that serves ``discipline``, given as "module:factory"."""
+    command = [sys.executable, str(_SERVE), discipline, json.dumps(arguments)]
+    return ServerProcess(command, accelerated=flavour == "patched")
+
+
+@contextlib.contextmanager
+def channel_to(address):
+    """Open a channel of grpcio's own, and close it afterwards."""
+    # Without the option grpcio shares one connection, and its backoff, between tests.
+    channel = grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
+    with channel:
+        yield channel
+
+
+@contextlib.contextmanager
+def client_side(flavour):
+    """Make this process's philote_mdo stock or patched, and put it back afterwards."""
+    before = philote_fast.installed()
+    _switch(flavour == "patched")
+    try:
+        yield
+    finally:
+        _switch(before)
+
+
+def _switch(patched):
+    (philote_fast.install if patched else philote_fast.uninstall)()
+    assert philote_fast.installed() == patched
+
+
+class ServerPool:
+    """Server processes by discipline and flavour, started when first asked for."""
+
+    def __init__(self):
+        self._servers = {}
+
+    def address(self, discipline, flavour):
+        key = (discipline, flavour)
+        if key not in self._servers or not self._servers[key].running:
+            self._servers[key] = start_server(discipline, flavour)
+        return self._servers[key].address
+
+    def close(self):
+        for server in self._servers.values():
+            server.close()
+
+
+def assert_identical(actual, expected, where="result"):
+    """Assert that two results have the same structure and the same bits."""
+    if isinstance(expected, np.ndarray):
+        assert type(actual) is np.ndarray, where
+        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape), where
+        assert actual.tobytes() == expected.tobytes(), f"{where}: {actual} != {expected}"
+    elif isinstance(expected, Mapping):
+        assert list(actual) == list(expected), where
+        for key in expected:
+            assert_identical(actual[key], expected[key], f"{where}[{key!r}]")
+    elif isinstance(expected, (list, tuple)):
+        assert len(actual) == len(expected), where
+        for index, pair in enumerate(zip(actual, expected, strict=True)):
+            assert_identical(*pair, f"{where}[{index}]")
+    elif isinstance(expected, float):
+        assert float(actual).hex() == expected.hex(), where
+    else:
+        assert (type(actual), actual) == (type(expected), expected), where

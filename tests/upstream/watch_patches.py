@@ -1,0 +1,38 @@
+"""A pytest plugin for philote-mdo's own tests: imports philote_fast, and reports what it patched.
+
+``WATCH_PATCHES`` is "first" (before philote_mdo), "last" (after every test module, whose names are
+bound by then) or "never"; ``WATCH_REPORT`` is the file to which the report goes.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+_WHEN = os.environ["WATCH_PATCHES"]
+_REPORT = Path(os.environ["WATCH_REPORT"])
+
+if _WHEN == "first":
+    assert "philote_mdo" not in sys.modules
+    import philote_fast  # noqa: F401
+
+
+def pytest_collection_finish(session):
+    if _WHEN == "last":
+        assert "philote_mdo" in sys.modules
+        assert "philote_fast" not in sys.modules
+        import philote_fast  # noqa: F401
+
+
+def pytest_sessionfinish(session):
+    philote_fast = sys.modules.get("philote_fast")
+    rows = list(philote_fast.status()) if philote_fast else []
+    _REPORT.write_text(
+        json.dumps(
+            {
+                "imported": philote_fast is not None,
+                "patched": len(rows),
+                "stock": [str(row) for row in rows if row.state != "fast"],
+            }
+        )
+    )
