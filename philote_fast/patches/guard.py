@@ -1,8 +1,8 @@
 """Behaviours around the handlers of an RPC: no error of a discipline gets lost on its way.
 
 grpcio answers a client only for an ``Exception``. Whatever else a discipline raises (``SystemExit``
-from ``sys.exit``, ``KeyboardInterrupt``, ``GeneratorExit``) ends the handler with no answer, and the
-client waits for ever.
+from ``sys.exit``, ``KeyboardInterrupt``, ``GeneratorExit``) ends the handler with no answer, and
+the client waits for ever.
 """
 
 from __future__ import annotations
