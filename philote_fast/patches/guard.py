@@ -1,8 +1,8 @@
 """Behaviours around the handlers of an RPC: no error of a discipline gets lost on its way.
 
 grpcio answers a client only for an ``Exception``. Whatever else a discipline raises (``SystemExit``
-from ``sys.exit``, ``KeyboardInterrupt``, ``GeneratorExit``) ends the handler with no answer, and the
-client waits for ever.
+from ``sys.exit``, ``KeyboardInterrupt``, ``GeneratorExit``) ends the handler with no answer, and
+the client waits for ever.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ import grpc
 from philote_fast.patches.context import SafeContext
 
 Behavior = Callable[[Any, Any], Any]
+
+# How grpcio's own text begins for an error that nobody caught.
+_CALLING = "Exception calling application"
+_ITERATING = "Exception iterating responses"
 
 _LOGGER = logging.getLogger("philote_fast")
 
@@ -100,7 +104,7 @@ def _guarded_responses(responses: Any, context: SafeContext, rpc: str) -> Iterat
             except StopIteration:
                 return
             except BaseException as error:
-                _fail(error, context, rpc)
+                _fail(error, context, rpc, _ITERATING)
             yield response
     finally:
         _close(responses)
@@ -112,11 +116,10 @@ def _close(iterator: Any) -> None:
         close()
 
 
-def _fail(error: BaseException, context: SafeContext, rpc: str) -> NoReturn:
+def _fail(error: BaseException, context: SafeContext, rpc: str, doing: str = _CALLING) -> NoReturn:
     """Let an error go on to gRPC in a form that reaches the client."""
     if isinstance(error, Exception):
-        # gRPC's own text for an error that nobody caught, in case it is too long for it.
-        context.explain(f"Exception calling application: {_text(error)}")
+        context.explain(f"{doing}: {_text(error)}")
         raise error
     _LOGGER.error("%s: %s in a discipline", rpc, type(error).__name__, exc_info=error)
     cause = f"{type(error).__name__}: {_text(error)}"

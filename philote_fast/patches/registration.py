@@ -21,8 +21,8 @@ from philote_fast.patches.registry import Group, untouched
 GROUP = Group("registration", "errors reach the client, GetInfo answers, messages as bytes")
 
 #: Behaviours in bytes: the name of an RPC, and a function that takes the servicer and gives the
-#: behaviour. A behaviour takes an iterator of request bytes and the context; it gives an iterator of
-#: response bytes, or bytes where the RPC has a single response.
+#: behaviour. A behaviour takes an iterator of request bytes and the context; it gives an iterator
+#: of response bytes, or bytes where the RPC has a single response.
 RAW: dict[str, Callable[[Any], guard.Behavior]] = {}
 
 _SIGNATURE = "(servicer, server)"

@@ -14,9 +14,10 @@ use crate::table::Names;
 
 /// Lists up to this length have all names read again at each call.
 const SHORT: usize = 24;
-/// How many names of a longer list are read again at each call.
-const NAMES_PER_CALL: usize = 1;
-/// How many elements of a longer list have their identity compared at each call.
+/// How many names of a longer list are read again at each call. More than the one or two elements
+/// by which a call makes the list longer, or the window would never come round.
+const NAMES_PER_CALL: usize = 3;
+/// How many elements of a longer list have their identity compared at each call; likewise.
 const IDENTITIES_PER_CALL: usize = 8;
 
 /// The list holds something that is not a `VariableMetaData`, or changes while it is read.

@@ -1,0 +1,462 @@
+"""Declaring variables: each case runs on stock and patched, with equal outcomes."""
+
+import copy
+import enum
+import gc
+import pickle
+import random
+import weakref
+from collections import namedtuple
+from unittest import mock
+
+import numpy as np
+import pytest
+from philote_mdo.general import Discipline, ImplicitDiscipline
+from philote_mdo.general import discipline as stock_module
+from philote_mdo.generated import data_pb2 as data
+from philote_mdo.utils.validation import PhiloteValidationError
+
+import philote_fast
+from philote_fast.patches import discipline as patch
+
+ADDERS = ("add_input", "add_output", "add_discrete_input", "add_discrete_output")
+
+
+@pytest.fixture(params=["stock", "fast"])
+def implementation(request):
+    if request.param == "stock":
+        philote_fast.uninstall()
+    else:
+        philote_fast.install()
+    yield request.param
+    philote_fast.install()
+
+
+def outcome(case):
+    """What a case does to a discipline: its metadata, or the error's class, text and cause."""
+    discipline = Discipline()
+    try:
+        case(discipline)
+        error = None
+    except Exception as caught:
+        error = (type(caught), str(caught))
+    return error, lists(discipline)
+
+
+def lists(discipline):
+    return [
+        [m.SerializeToString(deterministic=True) for m in variables]
+        for variables in (discipline._var_meta, discipline._discrete_var_meta)
+    ]
+
+
+def agree(case):
+    """Run a case on both; return the common outcome."""
+    philote_fast.uninstall()
+    try:
+        stock = outcome(case)
+    finally:
+        philote_fast.install()
+    assert outcome(case) == stock
+    return stock
+
+
+class Name(str):
+    __slots__ = ()
+
+
+class Size(enum.IntEnum):
+    TWO = 2
+
+
+Shape = namedtuple("Shape", "rows columns")
+
+NAMES = [
+    "x", "", "été", "名前", "a\0b", "x" * 5000, Name("x"), np.str_("x"), b"x", None, 3, "\ud800",
+]  # fmt: skip
+SHAPES = [
+    (1,), (), (2, 3), (1,) * 40, (2**62,), (2**63,), (2**80,), (0,), (-1,), (1, -2), [2], 3, None,
+    (True,), (1.0,), ("a",), (Size.TWO, 3), (np.int64(2),), Shape(2, 3), np.array([2]),
+    (300, 70000),
+]  # fmt: skip
+UNITS = ["", "m**2", "°C", None, 3, b"m", Name("m"), "\udc80", "u" * 300]
+DYNAMIC = [False, True, 0, 1, None, np.True_, "yes", 2]
+
+
+@pytest.mark.parametrize("adder", ADDERS)
+@pytest.mark.parametrize("name", NAMES, ids=lambda n: ascii(n)[:20])
+def test_names(adder, name):
+    agree(lambda d: getattr(d, adder)(name))
+
+
+@pytest.mark.parametrize("adder", ADDERS[:2])
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: repr(s)[:30])
+def test_shapes(adder, shape):
+    agree(lambda d: getattr(d, adder)("x", shape=shape))
+    agree(lambda d: getattr(d, adder)("x", shape=shape, dynamic_shape=True))
+
+
+@pytest.mark.parametrize("adder", ADDERS[:2])
+def test_units_and_dynamic_shape(adder):
+    for units in UNITS:
+        agree(lambda d, units=units: getattr(d, adder)("x", units=units))
+    for dynamic in DYNAMIC:
+        agree(lambda d, dynamic=dynamic: getattr(d, adder)("x", (2,), "m", dynamic))
+
+
+def test_the_order_of_errors():
+    """Of several faults the one that stock finds first is reported."""
+    error, _ = agree(lambda d: d.add_input("", shape=3, units=None))
+    assert "must not be empty" in error[1]
+    error, _ = agree(lambda d: d.add_input("x", shape=3, units=None))
+    assert "'shape'" in error[1]
+
+    def twice(d):
+        d.add_input("x")
+        d.add_input("x", units=None)
+
+    error, _ = agree(twice)
+    assert "'units'" in error[1]
+
+
+@pytest.mark.parametrize("adder", ADDERS)
+def test_a_name_is_taken_once(adder):
+    def case(d):
+        getattr(d, adder)("x")
+        getattr(d, adder)("y")
+        getattr(d, adder)("x")
+
+    error, _ = agree(case)
+    assert error[0] is PhiloteValidationError
+    assert "'x' is already defined" in error[1]
+
+
+def test_each_kind_has_its_own_names():
+    def case(d):
+        for adder in ADDERS:
+            getattr(d, adder)("x")
+
+    error, (continuous, discrete) = agree(case)
+    assert error is None
+    assert (len(continuous), len(discrete)) == (2, 2)
+
+
+def test_missing_and_unknown_arguments():
+    agree(lambda d: d.add_input())
+    agree(lambda d: d.add_input("x", form=3))
+    agree(lambda d: d.add_input("x", (1,), "", False, 1))
+    agree(lambda d: d.add_discrete_input("x", 3, 4))
+
+
+def test_residuals(implementation):
+    discipline = ImplicitDiscipline()
+    discipline.add_output("y", shape=(2, 3), units="m")
+    discipline.add_output("z", dynamic_shape=True)
+    with pytest.raises(PhiloteValidationError, match="output 'y' is already defined"):
+        discipline.add_output("y")
+    assert [(m.name, m.type) for m in discipline._var_meta] == [
+        ("y", data.kOutput),
+        ("y", data.kResidual),
+        ("z", data.kOutput),
+        ("z", data.kResidual),
+    ]
+    assert discipline._var_meta[0].shape == discipline._var_meta[1].shape == [2, 3]
+
+
+def edit_append(d):
+    d._var_meta.append(data.VariableMetaData(name="by hand", type=data.kInput))
+    d.add_input("by hand")
+
+
+def edit_delete(d):
+    del d._var_meta[2]
+    d.add_input("x2")
+    d.add_input("x3")
+
+
+def edit_delete_and_append(d):
+    del d._var_meta[2]
+    d._var_meta.append(data.VariableMetaData(name="new", type=data.kInput))
+    d.add_input("x2")
+    d.add_input("new")
+
+
+def edit_replace_list(d):
+    d._var_meta = [data.VariableMetaData(name="other", type=data.kInput)]
+    d.add_input("x1")
+    d.add_input("other")
+
+
+def edit_same_length(d):
+    d._var_meta[:] = [
+        data.VariableMetaData(name=f"new{i}", type=data.kInput) for i in range(len(d._var_meta))
+    ]
+    d.add_input("x1")
+    d.add_input("new1")
+
+
+def edit_replace_element(d):
+    d._var_meta[0] = data.VariableMetaData(name="new", type=data.kInput)
+    d.add_input("x0")
+    d.add_input("new")
+
+
+def edit_rename_then_old_name(d):
+    d._var_meta[1].name = "new"
+    d.add_input("x1")
+    d.add_input("new")
+
+
+def edit_rename_then_new_name(d):
+    d._var_meta[-1].name = "new"
+    d.add_input("new")
+
+
+def edit_kind(d):
+    d._var_meta[1].type = data.kOutput
+    d.add_input("x1")
+    d.add_output("x1")
+
+
+def edit_clear(d):
+    d._clear_data()
+    d.add_input("x1")
+    d.add_input("x1")
+
+
+def edit_reverse(d):
+    d._var_meta.reverse()
+    d.add_input("x1")
+
+
+def edit_repeat(d):
+    d._var_meta.append(data.VariableMetaData(name="x1", type=data.kInput))
+    d._var_meta[1].name = "free"
+    d.add_input("x1")
+
+
+def edit_repeat_and_pop(d):
+    d._var_meta += [data.VariableMetaData(name="x1", type=data.kInput)] * 2
+    d._var_meta.pop()
+    d._var_meta.pop()
+    del d._var_meta[1]
+    d.add_input("x1")
+    d.add_input("x1")
+
+
+def edit_strange_element(d):
+    d._var_meta.append(mock.Mock(type=data.kInput, **{"SerializeToString.return_value": b"mock"}))
+    d._var_meta[-1].name = "strange"
+    d.add_input("fine")
+    d.add_input("strange")
+
+
+EDITS = [edit for name, edit in sorted(globals().items()) if name.startswith("edit_")]
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda e: e.__name__[5:])
+@pytest.mark.parametrize("count", [4, 20, 400])
+def test_edits_by_hand(edit, count):
+    def case(d):
+        for i in range(count):
+            d.add_input(f"x{i}")
+        edit(d)
+
+    agree(case)
+
+
+def test_random_edits():
+    """Short lists are followed exactly, whatever is done to them."""
+    for seed in range(300):
+
+        def case(d, seed=seed):
+            rng = random.Random(seed)
+            for _ in range(25):
+                random_step(rng, d)
+
+        agree(case)
+
+
+def random_step(rng, d):
+    name, kind = rng.choice("abcdefgh"), rng.choice([data.kInput, data.kOutput, data.kResidual])
+    variables = d._var_meta
+    step = rng.randrange(9)
+    if step < 4:
+        try:
+            (d.add_input if step % 2 else d.add_output)(name)
+        except PhiloteValidationError:
+            variables.append(data.VariableMetaData(name="refused " + name, type=kind))
+    elif step == 4:
+        variables.insert(
+            rng.randint(0, len(variables)), data.VariableMetaData(name=name, type=kind)
+        )
+    elif step == 5 and variables:
+        del variables[rng.randrange(len(variables))]
+    elif step == 6 and variables:
+        variables[rng.randrange(len(variables))].name = name
+    elif step == 7 and variables:
+        variables[rng.randrange(len(variables))].type = kind
+    elif step == 8:
+        d._var_meta = list(variables)
+        rng.shuffle(d._var_meta)
+
+
+def test_an_edit_in_the_middle_of_a_long_list_is_found_in_time():
+    discipline = Discipline()
+    for i in range(500):
+        discipline.add_input(f"x{i}")
+    discipline._var_meta[250].name = "renamed"
+    for i in range(500, 1100):
+        discipline.add_input(f"x{i}")
+    with pytest.raises(PhiloteValidationError, match="already defined"):
+        discipline.add_input("renamed")
+
+
+def test_a_subclass_that_overrides_and_calls_super(implementation):
+    class Prefixed(Discipline):
+        def add_input(self, name, **keywords):
+            super().add_input("p_" + name, **keywords)
+
+    discipline = Prefixed()
+    discipline.add_input("x", shape=(2,))
+    assert [m.name for m in discipline._var_meta] == ["p_x"]
+    with pytest.raises(PhiloteValidationError, match="p_x"):
+        discipline.add_input("x")
+
+
+def test_a_subclass_with_a_list_of_its_own(implementation):
+    class Loud(list):
+        added = 0
+
+        def __iadd__(self, other):
+            self.added += 1
+            return super().__iadd__(other)
+
+    discipline = Discipline()
+    discipline._var_meta = Loud()
+    discipline.add_input("x")
+    assert discipline._var_meta.added == 1
+
+
+def test_a_class_attribute_becomes_the_instance_own(implementation):
+    class Shared(Discipline):
+        _var_meta = []  # noqa: RUF012
+
+        def __init__(self):
+            pass
+
+    one = Shared()
+    one.add_input("x")
+    assert vars(one)["_var_meta"] is Shared._var_meta
+
+
+def test_an_instance_that_cannot_be_hashed_or_referred_to(implementation):
+    class Equal(Discipline):
+        def __eq__(self, other):
+            return True
+
+    class Slots:
+        __slots__ = ("_is_implicit", "_var_meta")
+
+    first, second, slots = Equal(), Equal(), Slots()
+    slots._var_meta, slots._is_implicit = [], False
+    for discipline in (first, second):
+        discipline.add_input("x")
+    for _ in range(2):
+        Discipline.add_output(slots, f"y{len(slots._var_meta)}")
+    with pytest.raises(PhiloteValidationError):
+        first.add_input("x")
+    with pytest.raises(PhiloteValidationError):
+        Discipline.add_output(slots, "y1")
+
+
+def test_without_init(implementation):
+    class Lazy(Discipline):
+        def __init__(self):
+            pass
+
+    with pytest.raises(PhiloteValidationError):
+        Lazy().add_input(3)
+    with pytest.raises(AttributeError, match="_var_meta"):
+        Lazy().add_input("x")
+
+
+def test_copies_have_names_of_their_own(implementation):
+    original = Discipline()
+    original.add_input("x")
+    copied = copy.deepcopy(original)
+    copied.add_input("y")
+    original.add_input("y")
+    with pytest.raises(PhiloteValidationError):
+        copied.add_input("x")
+    # A shallow copy shares the list until one of the two replaces it.
+    shallow = copy.copy(original)
+    shallow.add_input("z")
+    with pytest.raises(PhiloteValidationError):
+        original.add_input("z")
+
+
+def test_pickle(implementation):
+    discipline = Discipline()
+    discipline.add_input("x")
+    # The generated messages cannot be pickled, with stock neither.
+    discipline._clear_data()
+    again = pickle.loads(pickle.dumps(discipline))
+    again.add_input("x")
+    with pytest.raises(PhiloteValidationError):
+        again.add_input("x")
+    function = pickle.loads(pickle.dumps(Discipline.add_input))
+    assert function is Discipline.add_input
+
+
+def test_nothing_is_left_on_the_instance(implementation):
+    discipline = Discipline()
+    before = set(vars(discipline))
+    for adder in ADDERS:
+        getattr(discipline, adder)("x")
+    assert set(vars(discipline)) == before
+
+
+def test_a_discipline_and_its_metadata_are_let_go():
+    discipline = Discipline()
+    discipline.add_input("x")
+    key, gone = id(discipline), weakref.ref(discipline)
+    assert key in patch._indexes
+    del discipline
+    gc.collect()
+    assert gone() is None
+    assert key not in patch._indexes
+
+
+def test_doubles_of_what_stock_calls_are_called(implementation):
+    for name in ("validate_name", "validate_shape", "validate_units"):
+        with mock.patch.object(stock_module, name) as double:
+            Discipline().add_input("x")
+        double.assert_called_once()
+    with mock.patch.object(stock_module, "data") as double:
+        Discipline().add_input("x")
+    double.VariableMetaData.assert_called_once_with()
+
+
+def test_the_metadata_is_an_ordinary_message():
+    discipline = Discipline()
+    discipline.add_input("x", shape=(2, 3), units="m")
+    (message,) = discipline._var_meta
+    assert type(message) is data.VariableMetaData
+    assert message == data.VariableMetaData(
+        name="x", type=data.kInput, shape=[2, 3], units="m", dynamic_shape=False
+    )
+    message.shape.append(4)
+    assert list(discipline._var_meta[0].shape) == [2, 3, 4]
+
+
+def test_many_variables_agree():
+    def case(d):
+        for i in range(300):
+            d.add_input(f"x{i}", shape=(i + 1, 2), units="m")
+            d.add_output(f"x{i}", dynamic_shape=bool(i % 2))
+            d.add_discrete_input(f"x{i}")
+
+    error, (continuous, discrete) = agree(case)
+    assert error is None
+    assert (len(continuous), len(discrete)) == (600, 300)
