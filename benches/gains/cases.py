@@ -117,11 +117,13 @@ def encode_array(memory: str) -> Case:
         f"encode 200,000 doubles, {memory} memory",
         {
             "core": ("encode.wire", LARGE),
+            "core, table": ("encode.table", LARGE),
             "ndarray.tobytes": ("encode.tobytes", LARGE),
             "stock protobuf": ("encode.stock", LARGE),
             "peer": ("encode.peer", LARGE),
         },
         Target("core", "ndarray.tobytes", at_most=1.2),
+        Target("core, table", "ndarray.tobytes", at_most=1.2),
         Target("core", "stock protobuf", at_least=12),
         Target("core", "peer", at_least=1.0),
         memory=memory,
@@ -133,41 +135,70 @@ def decode_array() -> Case:
     return codec(
         "decode 200,000 doubles into place",
         {
-            "core": ("decode.wire", LARGE),
+            "core": ("decode.table", LARGE),
+            "core, view": ("decode.wire", LARGE),
             "np.copyto": ("decode.copyto", LARGE),
             "stock protobuf": ("decode.stock", LARGE),
             "peer": ("decode.peer", LARGE),
         },
         Target("core", "np.copyto", at_most=1.3),
+        Target("core, view", "np.copyto", at_most=1.3),
         Target("core", "stock protobuf", at_least=60),
         Target("core", "peer", at_least=1.0),
     )
 
 
 def small_messages() -> list[Case]:
-    """Give the cases of one double in a call of 1,000 variables."""
+    """Give the cases of one double in a call of 1,000 variables; times are for each message."""
+    where = "one double, in a call of 1,000 variables"
     return [
         codec(
-            f"{verb} one double, in a call of 1,000 variables, per message",
+            f"encode {where}",
             {
-                "core": (f"scalars.{verb}.wire", 1000),
-                "stock": (f"scalars.{verb}.stock", 1000),
-                "peer": (f"scalars.{verb}.peer", 1000),
+                "core": ("scalars.encode.table", 1000),
+                "core, table looked up": ("scalars.encode.call", 1000),
+                "core, one by one": ("scalars.encode.wire", 1000),
+                "stock": ("scalars.encode.stock", 1000),
+                "peer": ("scalars.encode.peer", 1000),
             },
             Target("core", "stock", at_least=15),
+            Target("core, table looked up", "stock"),
+            Target("core, one by one", "stock"),
             Target("core", "peer", at_least=1.0),
-        )
-        for verb in ("encode", "decode")
+        ),
+        codec(
+            f"decode {where}",
+            {
+                "core": ("scalars.decode.table", 1000),
+                "core, one by one": ("scalars.decode.wire", 1000),
+                "stock": ("scalars.decode.stock", 1000),
+                "peer": ("scalars.decode.peer", 1000),
+            },
+            Target("core", "stock", at_least=15),
+            Target("core, one by one", "stock"),
+            Target("core", "peer", at_least=1.0),
+        ),
+        codec(
+            f"decode {where}, into fresh arrays",
+            {
+                "core": ("scalars.fresh.table", 1000),
+                "stock": ("scalars.fresh.stock", 1000),
+            },
+            Target("core", "stock", at_least=15),
+        ),
     ]
 
 
 def sweeps() -> list[Case]:
     """Give the cases against the peer at every size."""
+    sizes = "1 to 10^6 doubles"
     return [
-        sweep("encode, 1 to 10^6 doubles", "encode.wire", "encode.peer"),
-        sweep("decode into place, 1 to 10^6 doubles", "decode.wire", "decode.peer"),
-        sweep("fill a message, 1 to 10^6 doubles", "message.fill.wire", "message.fill.peer"),
-        sweep("read a message, 1 to 10^6 doubles", "message.read.wire", "message.read.peer"),
+        sweep(f"encode, {sizes}", "encode.wire", "encode.peer"),
+        sweep(f"encode by table, {sizes}", "encode.table", "encode.peer"),
+        sweep(f"decode into place, {sizes}", "decode.table", "decode.peer"),
+        sweep(f"decode to a view and copy, {sizes}", "decode.wire", "decode.peer"),
+        sweep(f"fill a message, {sizes}", "message.fill.wire", "message.fill.peer"),
+        sweep(f"read a message, {sizes}", "message.read.wire", "message.read.peer"),
     ]
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gains.subjects import calls, codec, metadata, scalars
+from gains.subjects import calls, codec, metadata, scalars, table
 from gains.timing import Subject
 
 SUBJECTS: dict[str, Callable[[int], Subject]] = {
     **codec.SUBJECTS,
     **scalars.SUBJECTS,
+    **table.SUBJECTS,
     **metadata.SUBJECTS,
     **calls.SUBJECTS,
 }
