@@ -184,7 +184,7 @@ def small_messages() -> list[Case]:
                 "core": ("scalars.fresh.table", 1000),
                 "stock": ("scalars.fresh.stock", 1000),
             },
-            Target("core", "stock", at_least=15),
+            Target("core", "stock"),
         ),
     ]
 
