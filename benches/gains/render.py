@@ -1,0 +1,121 @@
+"""The outcomes as tables for people and for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from gains.compare import Outcome
+
+BEGIN = "<!-- gains:begin -->"
+END = "<!-- gains:end -->"
+# More comparisons than this in a case, and people see the worst one only.
+MANY = 6
+
+Results = dict[str, list[Outcome]]
+
+
+def duration(seconds: float) -> str:
+    """Write a time with three digits and a fitting unit."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def number(value: float) -> str:
+    """Write a ratio."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def ratio(outcome: Outcome) -> str:
+    """Write a ratio with the sense that it has."""
+    if outcome.at_most is not None:
+        return f"{number(outcome.ratio)} times the time"
+    return f"{number(outcome.ratio)}x faster"
+
+
+def target(outcome: Outcome) -> str:
+    """Write what was to be reached."""
+    if outcome.at_most is not None:
+        return f"at most {outcome.at_most:g}"
+    return "" if outcome.at_least is None else f"at least {outcome.at_least:g}"
+
+
+def verdict(outcome: Outcome) -> str:
+    """Say whether the target is met."""
+    return {True: "met", False: "missed", None: ""}[outcome.met]
+
+
+def shown(outcomes: list[Outcome]) -> list[Outcome]:
+    """Give the outcomes that people see of a case."""
+    if len(outcomes) <= MANY:
+        return outcomes
+    return [min(outcomes, key=lambda outcome: outcome.ratio)]
+
+
+def missed(results: Results) -> list[str]:
+    """Name the comparisons that miss their target."""
+    return [
+        f"{name}: {outcome.ours} against {outcome.against}: {ratio(outcome)}, {target(outcome)}"
+        for name, outcomes in results.items()
+        for outcome in outcomes
+        if outcome.met is False
+    ]
+
+
+def rows(results: Results) -> Iterable[tuple[str, ...]]:
+    """Give the cells of the table."""
+    for name, outcomes in results.items():
+        for outcome in shown(outcomes):
+            what = name if len(outcomes) <= MANY else f"{name}; the worst of {len(outcomes)}"
+            yield (
+                what,
+                f"{outcome.ours}: {duration(outcome.ours_seconds)}",
+                f"{outcome.against}: {duration(outcome.against_seconds)}",
+                ratio(outcome),
+                target(outcome),
+                verdict(outcome),
+            )
+
+
+def markdown(results: Results, machine: dict[str, Any]) -> str:
+    """Write the table and where it was made."""
+    heads = ("what", "time", "against", "ratio", "target", "")
+    lines = [heads, tuple("---" for _ in heads), *rows(results)]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    versions = ", ".join(f"{name} {what}" for name, what in machine["packages"].items())
+    place = (
+        f"{machine['processor']}, {machine['cores']} cores, {machine['system']},"
+        f" Python {machine['python']}; {versions}."
+    )
+    if not machine["quiet"]:
+        place += (
+            f" Provisional: the machine was busy with other work"
+            f" (load {machine['load_before']} before the run)."
+        )
+    return f"{table}\n\n{place}\n"
+
+
+def as_json(results: Results, machine: dict[str, Any]) -> dict[str, Any]:
+    """Give everything, for other programs."""
+    return {
+        "machine": machine,
+        "cases": [
+            {
+                "name": name,
+                "comparisons": [asdict(outcome) | {"met": outcome.met} for outcome in outcomes],
+            }
+            for name, outcomes in results.items()
+        ],
+    }
+
+
+def into(document: str, block: str) -> str:
+    """Put a block between the marks of a document, in the place of what stands there."""
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the document has no lines {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n\n{block.strip()}\n\n{END}{after}"

@@ -1,0 +1,21 @@
+"""What is timed. A subject is made by name and size, in a process that has its flavour already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gains.subjects import calls, codec, metadata, scalars, table
+from gains.timing import Subject
+
+SUBJECTS: dict[str, Callable[[int], Subject]] = {
+    **codec.SUBJECTS,
+    **scalars.SUBJECTS,
+    **table.SUBJECTS,
+    **metadata.SUBJECTS,
+    **calls.SUBJECTS,
+}
+
+
+def make(name: str, size: int) -> Subject:
+    """Prepare a subject."""
+    return SUBJECTS[name](size)

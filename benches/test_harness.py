@@ -1,0 +1,62 @@
+"""The harness itself: what it starts ends, what it computes and writes is right."""
+
+from __future__ import annotations
+
+import pytest
+from gains import machine, render
+from gains.cases import Target, all_cases
+from gains.children import Server, Worker
+from gains.compare import judge
+from gains.flavours import STOCK
+from gains.memory import NATURAL
+from gains.subjects import SUBJECTS
+
+FASTER = judge(Target("a", "b", at_least=3), {"a": [1.0, 2.0, 1.0], "b": [4.0, 4.0, 4.0]})
+SLOWER = judge(Target("a", "b", at_most=1.2), {"a": [1.3], "b": [1.0]})
+
+
+def test_every_side_names_a_subject_and_every_target_its_sides() -> None:
+    cases = all_cases()
+    assert len({case.name for case in cases}) == len(cases)
+    for case in cases:
+        assert all(side.subject in SUBJECTS for side in case.sides.values())
+        assert {t.ours for t in case.targets} | {t.against for t in case.targets} <= set(case.sides)
+
+
+def test_ratios_go_the_way_that_the_target_says() -> None:
+    assert (FASTER.ratio, FASTER.low, FASTER.high, FASTER.met) == (4.0, 2.0, 4.0, True)
+    assert (SLOWER.ratio, SLOWER.met) == (1.3, False)
+    assert judge(Target("a", "b"), {"a": [1.0], "b": [2.0]}).met is None
+
+
+def test_the_block_of_a_document_is_replaced() -> None:
+    document = f"head\n{render.BEGIN}\nold\n{render.END}\ntail\n"
+    once = render.into(document, "new")
+    assert "old" not in once
+    assert once.startswith("head\n")
+    assert once.endswith("tail\n")
+    assert render.into(once, "new") == once
+    with pytest.raises(ValueError, match="no lines"):
+        render.into("nothing here", "new")
+
+
+def test_the_table_names_what_is_missed() -> None:
+    results = {"fast": [FASTER], "slow": [SLOWER]}
+    table = render.markdown(results, machine.describe())
+    assert "| fast | a: 1 s | b: 4 s | 4x faster | at least 3 | met |" in table
+    assert render.missed(results) == ["slow: a against b: 1.3 times the time, at most 1.2"]
+
+
+def test_a_server_ends_when_it_is_closed() -> None:
+    with Server(STOCK, "echo", 1) as server:
+        assert server.process.poll() is None
+    assert server.process.returncode == 0
+
+
+def test_a_worker_times_what_it_prepared_and_tells_of_errors() -> None:
+    with Worker(STOCK, NATURAL) as worker:
+        assert worker.ask(do="prepare", subject="chunk_indices", size=2) > 0
+        assert worker.ask(do="time", subject="chunk_indices", size=2) > 0.0
+        with pytest.raises(RuntimeError, match="KeyError"):
+            worker.ask(do="time", subject="chunk_indices", size=3)
+    assert worker.process.returncode == 0
