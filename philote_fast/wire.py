@@ -1,7 +1,7 @@
 """The Philote wire format as plain functions: encode, decode, chunk indices, partial shapes.
 
-Bytes are those of the protobuf runtime, and values are read and written as stock philote_mdo does, only faster.
-Everything here is made in Rust; each function and class carries its own documentation.
+Bytes are those of the protobuf runtime, and values are read and written as stock philote_mdo
+does, only faster. Everything here is made in Rust; each name carries its own documentation.
 """
 
 from philote_fast._core import (

@@ -12,7 +12,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 
 use super::arrays;
 use super::elements::is_numpy;
-use super::errors::chained;
+use super::errors::{chained, class_name};
 use crate::wire;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -185,10 +185,26 @@ fn from_number(py: Python<'_>, number: f64) -> PyResult<Bound<'_, PyAny>> {
 #[pyfunction]
 fn value_to_python<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
+    let kind = value.call_method1(intern!(py, "WhichOneof"), (intern!(py, "kind"),))?;
+    let Ok(kind) = kind.cast::<PyString>() else {
+        return Ok(py.None().into_bound(py));
+    };
+    match kind.to_str()? {
+        "number_value" => from_number(py, value.getattr(intern!(py, "number_value"))?.extract()?),
+        "string_value" => value.getattr(intern!(py, "string_value")),
+        "bool_value" => value.getattr(intern!(py, "bool_value")),
+        "list_value" | "struct_value" => nested_to_python(value),
+        _ => Ok(py.None().into_bound(py)),
+    }
+}
+
+/// A list or a struct, in one go in place of one Python object per element.
+fn nested_to_python<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = value.py();
     if !value.get_type().is(value_class(py)?) {
         let text = format!(
             "expected a google.protobuf.Value, got a {}",
-            value.get_type()
+            class_name(value)
         );
         return Err(PyTypeError::new_err(text));
     }

@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyByteArray, PyBytes, PyComplex, PyFloat, PyString};
 
 use super::arrays::{self, Dtype};
-use super::errors::chained;
+use super::errors::{chained, class_name};
 
 /// The first number of the dtypes that other packages define (bfloat16 and the like).
 const FIRST_USER_DTYPE: c_int = NPY_TYPES::NPY_USERDEF as c_int;
@@ -41,7 +41,7 @@ pub(super) fn float64_array<'py>(
 fn as_array<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
     numpy_function(py)?.call1((value,)).map_err(|cause| {
-        let class = value.get_type();
+        let class = class_name(value);
         let text = format!("variable '{name}': a {class} that is not an array of numbers");
         chained(py, PyTypeError::new_err(text), cause)
     })

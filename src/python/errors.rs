@@ -62,6 +62,14 @@ pub(super) fn chained(py: Python<'_>, error: PyErr, cause: PyErr) -> PyErr {
     error
 }
 
+/// The name of an object's class, for a message.
+pub(super) fn class_name(object: &Bound<'_, PyAny>) -> String {
+    object
+        .get_type()
+        .qualname()
+        .map_or_else(|_| String::from("?"), |name| name.to_string())
+}
+
 impl From<wire::Error> for PyErr {
     fn from(error: wire::Error) -> Self {
         Python::attach(|py| validation(py, error.to_string()))

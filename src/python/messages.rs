@@ -4,11 +4,11 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyType};
+use pyo3::types::{PyBytes, PySlice, PyType};
 
 use super::arrays::{self, Values, values_of, writable_f64};
 use super::buffers::bytes_of;
-use super::errors::validation;
+use super::errors::{class_name, validation};
 use crate::wire;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -45,7 +45,11 @@ fn set_array_data(message: &Bound<'_, PyAny>, values: &Bound<'_, PyAny>) -> PyRe
         Err(_) => wire::packed_prefix(&name_of(message)?, values.len())?,
     };
     let field = bytes_of(py, &[&prefix, values.bytes()])?;
-    message.call_method1(intern!(py, "ClearField"), (intern!(py, "data"),))?;
+    let data = message.getattr(intern!(py, "data"))?;
+    if data.len()? != 0 {
+        // `ClearField` would abandon the old values' memory to the message's arena at every call.
+        data.del_item(PySlice::full(py))?;
+    }
     message.call_method1(intern!(py, "MergeFromString"), (field,))?;
     Ok(())
 }
@@ -126,7 +130,10 @@ fn copy_to_layout(destination: &Bound<'_, PyAny>, data: &[u8]) -> PyResult<()> {
 fn check_destination(destination: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
     let py = destination.py();
     let fault = if !arrays::is_array(destination) {
-        format!("expected a numpy ndarray, got a {}", destination.get_type())
+        format!(
+            "expected a numpy ndarray, got a {}",
+            class_name(destination)
+        )
     } else if !arrays::is_f64(destination) {
         format!(
             "expected a float64 array, got one of {}",

@@ -81,13 +81,25 @@ pub enum Error {
         name: String,
     },
     /// A message to be sent is larger than protobuf allows.
-    #[error("variable '{name}' makes a message of {size} bytes: expected at most 2147483647")]
+    #[error(
+        "{} makes a message of {size} bytes: expected at most 2147483647",
+        subject(name)
+    )]
     TooLarge {
         /// The variable.
         name: String,
         /// How large the message would be (saturating).
         size: usize,
     },
+}
+
+/// Whoever converts a bare value does not know which variable it is.
+fn subject(name: &str) -> String {
+    if name.is_empty() {
+        String::from("the value")
+    } else {
+        format!("variable '{name}'")
+    }
 }
 
 /// What an end-group tag should have closed.
