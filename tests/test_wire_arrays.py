@@ -7,9 +7,10 @@ import threading
 import numpy as np
 import pytest
 from google.protobuf.struct_pb2 import ListValue
-from philote_fast import wire
 from philote_mdo.generated import data_pb2
 from philote_mdo.utils.validation import PhiloteValidationError
+
+from philote_fast import wire
 
 SIZES = [0, 1, 2, 15, 16, 1000, 50_000]
 
@@ -78,7 +79,8 @@ def targets(size):
     """Writable float64 arrays of `size` elements, a multiple of 6, in many layouts."""
     buffer = np.zeros(8 * size + 1, "B")
     return {
-        "plain": np.zeros(size), "matrix": np.zeros((size // 6, 6)), "cube": np.zeros((2, size // 6, 3)),
+        "plain": np.zeros(size), "matrix": np.zeros((size // 6, 6)),
+        "cube": np.zeros((2, size // 6, 3)),
         "fortran": np.zeros((size // 6, 6), order="F"), "strided": np.zeros(size * 3)[::3],
         "reversed": np.zeros(size)[::-1], "column": np.zeros((size, 2))[:, 1],
         "unaligned": buffer[1:].view("f8"), "big-endian": np.zeros(size, ">f8"),

@@ -9,10 +9,21 @@ import weakref
 
 import numpy as np
 import pytest
-from philote_fast import wire
 from philote_mdo.utils.validation import PhiloteValidationError
-from wire_fuzz import mutated, noise, structured
-from wire_oracle import array_message, group, number, ours_reads, runtime_reads, sized, tag, varint
+
+from philote_fast import wire
+
+from .wire_fuzz import mutated, noise, structured
+from .wire_oracle import (
+    array_message,
+    group,
+    number,
+    ours_reads,
+    runtime_reads,
+    sized,
+    tag,
+    varint,
+)
 
 DOUBLE = bytes(range(1, 9))
 PACKED = sized(6, DOUBLE)
@@ -73,8 +84,6 @@ def test_truncation_at_every_byte():
             agree(message[:end])
 
 
-
-
 def in_value(content):
     """A discrete message whose value has these fields."""
     return sized(2, sized(3, content))
@@ -90,7 +99,7 @@ def in_entry(content):
 
 SPELLINGS = {
     "both members": sized(1, sized(1, b"a")) + sized(2, b"") + sized(1, sized(2, b"b")),
-    "merged": sized(1, sized(1, b"a") + sized(6, DOUBLE)) + sized(1, sized(2, b"b") + PACKED),
+    "merged": sized(1, sized(1, b"a") + PACKED) + sized(1, sized(2, b"b") + PACKED),
     "unpacked": sized(1, tag(6, 1) + DOUBLE),
     "mixed": sized(1, UNPACKED + sized(6, DOUBLE * 2) + sized(6, b"") + UNPACKED),
     "packed in pieces": sized(1, sized(6, DOUBLE) + sized(6, DOUBLE[::-1])),
@@ -132,7 +141,7 @@ SPELLINGS = {
     "bad text in an unknown field": sized(1, sized(9, b"\xff")),
     "value merged": sized(2, 2 * sized(3, sized(6, sized(1, TRUE)))),
     "value switched": in_value(b"\x08\x00" + sized(3, b"s") + TRUE),
-    "value back again": in_value(sized(5, sized(1, sized(1, b"k"))) + sized(6, b"") + sized(5, b"")),
+    "value back again": in_value(sized(5, sized(1, b"\x0a\x01k")) + sized(6, b"") + sized(5, b"")),
     "strange null": in_value(number(1, 7)),
     "truth of 2^64": in_value(number(4, 1 << 64)),
     "truth of 2^40": in_value(number(4, 1 << 40)),

@@ -6,10 +6,12 @@ import threading
 
 import numpy as np
 import pytest
-from philote_fast import wire
 from philote_mdo.generated import data_pb2
 from philote_mdo.utils.validation import PhiloteValidationError
-from wire_oracle import array_message
+
+from philote_fast import wire
+
+from .wire_oracle import array_message
 
 NAMES = [
     "",

@@ -7,8 +7,10 @@ import warnings
 
 import numpy as np
 import pytest
+
 from philote_fast import wire
-from wire_oracle import array_message
+
+from .wire_oracle import array_message
 
 NUMBERS = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "g"]
 

@@ -2,7 +2,7 @@
 
 import struct
 
-from wire_oracle import group, number, sized, tag, varint
+from .wire_oracle import group, number, sized, tag, varint
 
 TEXTS = [b"", b"x", b"wing.twist", "é".encode(), b"\0", b"n" * 130]
 BAD_TEXTS = [b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80"]

@@ -4,9 +4,10 @@ import math
 import struct
 
 from google.protobuf.message import DecodeError
-from philote_fast import wire
 from philote_mdo.generated import data_pb2
 from philote_mdo.utils.validation import PhiloteValidationError
+
+from philote_fast import wire
 
 
 def array_message(values, **fields):

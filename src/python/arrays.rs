@@ -128,7 +128,7 @@ impl Target<'_> {
     #[inline]
     pub fn copy_in(&self, offset: usize, bytes: &[u8]) -> bool {
         let room = self.count.checked_sub(offset).map(|count| count * DOUBLE);
-        if room.is_none_or(|room| bytes.len() > room) || bytes.len() % DOUBLE != 0 {
+        if room.is_none_or(|room| bytes.len() > room) || !bytes.len().is_multiple_of(DOUBLE) {
             return false;
         }
         if !bytes.is_empty() {
@@ -238,7 +238,11 @@ fn count(fields: &PyArrayObject_fields) -> usize {
     let Ok(dimensions @ 1..) = usize::try_from(fields.nd) else {
         return 1; // A scalar array; its `dimensions` may be null.
     };
-    // SAFETY: an array has `nd` dimensions, none of them negative, whose product NumPy keeps within `isize`.
+    // SAFETY: an array has `nd` dimensions.
     let shape = unsafe { std::slice::from_raw_parts(fields.dimensions, dimensions) };
-    shape.iter().product::<isize>().unsigned_abs()
+    // The product of what lies in memory fits; that of an empty array may wrap on its way to zero.
+    shape
+        .iter()
+        .fold(1_isize, |size, &dimension| size.wrapping_mul(dimension))
+        .unsigned_abs()
 }

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use numpy::npyffi::NpyTypes;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
-use super::elements::is_numpy;
+use super::elements::is_numpy_integer;
 use super::errors::validation;
 use crate::wire;
 
@@ -100,7 +99,7 @@ enum Integer {
 }
 
 fn integer(value: &Bound<'_, PyAny>) -> PyResult<Integer> {
-    if !value.is_instance_of::<PyInt>() && !is_numpy(value, NpyTypes::PyIntegerArrType_Type) {
+    if !value.is_instance_of::<PyInt>() && !is_numpy_integer(value) {
         return Ok(Integer::Not);
     }
     match value.extract::<i64>() {

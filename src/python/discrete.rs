@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
 use super::arrays;
-use super::elements::is_numpy;
+use super::elements::{is_numpy, is_numpy_integer};
 use super::errors::{chained, class_name};
 use crate::wire;
 
@@ -126,11 +126,8 @@ fn plain<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// A time difference counts as an integer in NumPy's hierarchy, but is not a number.
 fn is_numpy_number(object: &Bound<'_, PyAny>) -> bool {
-    (is_numpy(object, NpyTypes::PyIntegerArrType_Type)
-        && !is_numpy(object, NpyTypes::PyTimedeltaArrType_Type))
-        || is_numpy(object, NpyTypes::PyFloatingArrType_Type)
+    is_numpy_integer(object) || is_numpy(object, NpyTypes::PyFloatingArrType_Type)
 }
 
 /// A protobuf value as a Python object. A value of no kind is `None`.
@@ -180,7 +177,7 @@ fn from_number(py: Python<'_>, number: f64) -> PyResult<Bound<'_, PyAny>> {
 ///
 /// Raises
 /// ------
-/// TypeError
+/// AttributeError, ValueError, TypeError
 ///     If `value` is not a ``Value``.
 #[pyfunction]
 fn value_to_python<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

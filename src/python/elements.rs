@@ -60,7 +60,7 @@ fn numpy_function(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 }
 
 /// Runs `work` without NumPy's floating-point warnings: `float()` on each element, which this stands for, gives none.
-fn quietly<'py, T>(py: Python<'py>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+fn quietly<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let options = [("all", "ignore")].into_py_dict(py)?;
     let state = CELL
@@ -167,6 +167,11 @@ fn is_text(item: &Bound<'_, PyAny>) -> bool {
 fn is_time(item: &Bound<'_, PyAny>) -> bool {
     is_numpy(item, NpyTypes::PyDatetimeArrType_Type)
         || is_numpy(item, NpyTypes::PyTimedeltaArrType_Type)
+}
+
+/// Whether `item` is one of NumPy's integers. A time difference derives from them, but counts nothing.
+pub(super) fn is_numpy_integer(item: &Bound<'_, PyAny>) -> bool {
+    is_numpy(item, NpyTypes::PyIntegerArrType_Type) && !is_time(item)
 }
 
 /// Whether `item` is an instance of one of NumPy's scalar types.

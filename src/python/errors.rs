@@ -27,7 +27,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// TypeError
 ///     If `validation` is not an exception class.
 #[pyfunction]
-pub fn use_exceptions(validation: &Bound<'_, PyType>) -> PyResult<()> {
+pub(super) fn use_exceptions(validation: &Bound<'_, PyType>) -> PyResult<()> {
     if !validation.is_subclass_of::<PyBaseException>()? {
         return Err(PyTypeError::new_err(format!(
             "expected an exception class, got {}",

@@ -1,5 +1,10 @@
 //! The binding: the only place that touches `PyO3` and `NumPy`.
 
+#![allow(
+    clippy::doc_markdown,
+    reason = "the comments of what Python sees are its docstrings, in numpydoc's form"
+)]
+
 use pyo3::prelude::*;
 
 pub mod arrays;

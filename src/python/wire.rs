@@ -236,12 +236,11 @@ fn continuous<'py>(
         end,
         kind,
     } = array.header;
-    let data = match array.data.borrowed() {
-        Some(part) => buffer.view(part)?,
-        None => {
-            let gathered = Buffer::of_bytes(&bytes_of(py, &[array.data.as_bytes()])?);
-            gathered.view(gathered.as_bytes())?
-        }
+    let data = if let Some(part) = array.data.borrowed() {
+        buffer.view(part)?
+    } else {
+        let gathered = Buffer::of_bytes(&bytes_of(py, &[array.data.as_bytes()])?);
+        gathered.view(gathered.as_bytes())?
     };
     let subname = if subname.is_empty() {
         intern!(py, "").clone()

@@ -208,7 +208,7 @@ impl<'a> Array<'a> {
 fn packed<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Error> {
     let bytes = reader.bytes()?;
     let length = bytes.len();
-    if length % DOUBLE == 0 {
+    if length.is_multiple_of(DOUBLE) {
         Ok(bytes)
     } else {
         Err(Error::Packed {
