@@ -5,19 +5,24 @@ import pickle
 
 import numpy as np
 import pytest
-from philote_mdo.general.discipline_server import DisciplineServer
 from philote_mdo.generated import data_pb2
-from philote_mdo.utils import helper
 from philote_mdo.utils.validation import PhiloteValidationError
 
 from philote_fast import wire
 
-# Held at import: philote_fast may patch the module.
-stock = helper.get_chunk_indices
+from .wire_oracle import stock_module
+
+stock = stock_module("philote_mdo.utils.helper").get_chunk_indices
+DisciplineServer = stock_module("philote_mdo.general.discipline_server").DisciplineServer
 
 
 def pairs(function, *args):
     return [(int(begin), int(end)) for begin, end in function(*args)]
+
+
+def test_the_reference_is_stock():
+    for function in (stock, DisciplineServer.preallocate_partials):
+        assert function.__code__.co_filename.endswith(("helper.py", "discipline_server.py"))
 
 
 def test_small_numbers():
@@ -107,13 +112,10 @@ class Meta:
         self._partials_meta = [data_pb2.PartialsMetaData(name="f", subname="x")]
 
 
-stock_preallocate = DisciplineServer.preallocate_partials
-
-
 @pytest.mark.parametrize(("function", "variable"), list(itertools.product(SHAPES, repeat=2)))
 def test_partial_shapes(function, variable):
     server = DisciplineServer(discipline=Meta(function, variable))
-    want = stock_preallocate(server)["f", "x"].shape
+    want = server.preallocate_partials()["f", "x"].shape
     assert wire.get_partials_shape(function, variable) == want
     metadata = server._discipline._var_meta
     assert wire.get_partials_shape(metadata[0].shape, metadata[1].shape) == want

@@ -1,5 +1,6 @@
 """What the protobuf runtime says, and raw wire fields to ask it about."""
 
+import importlib.util
 import math
 import struct
 
@@ -8,6 +9,14 @@ from philote_mdo.generated import data_pb2
 from philote_mdo.utils.validation import PhiloteValidationError
 
 from philote_fast import wire
+
+
+def stock_module(name):
+    """A second copy of a philote_mdo module, which philote_fast has not patched."""
+    spec = importlib.util.find_spec(name)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def array_message(values, **fields):
