@@ -5,9 +5,9 @@ from typing import Any, SupportsIndex, final
 
 import numpy as np
 import numpy.typing as npt
+from _typeshed import ReadableBuffer
 from google.protobuf.struct_pb2 import Value
 from philote_mdo.generated.data_pb2 import Array
-from _typeshed import ReadableBuffer
 
 __version__: str
 
