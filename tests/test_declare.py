@@ -10,7 +10,6 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from declaring import agree
 from philote_mdo.general import Discipline, ImplicitDiscipline
 from philote_mdo.general import discipline as stock_module
 from philote_mdo.generated import data_pb2 as data
@@ -18,6 +17,8 @@ from philote_mdo.utils.validation import PhiloteValidationError
 
 import philote_fast
 from philote_fast.patches import discipline as patch
+
+from .declaring import agree
 
 ADDERS = ("add_input", "add_output", "add_discrete_input", "add_discrete_output")
 

@@ -4,10 +4,11 @@ import random
 from unittest import mock
 
 import pytest
-from declaring import agree
 from philote_mdo.general import Discipline
 from philote_mdo.generated import data_pb2 as data
 from philote_mdo.utils.validation import PhiloteValidationError
+
+from .declaring import agree
 
 
 def edit_append(d):

@@ -11,7 +11,11 @@ from philote_mdo.general import (
 from philote_mdo.generated import data_pb2 as data
 from philote_mdo.generated import disciplines_pb2_grpc as disc
 from philote_mdo.utils.validation import PhiloteValidationError
-from servicers import (
+
+import philote_fast
+from philote_fast.patches.context import MESSAGE_LIMIT, SafeContext, cut
+
+from .servicers import (
     PATIENCE,
     Explicit,
     compute,
@@ -19,9 +23,6 @@ from servicers import (
     serving,
     setup,
 )
-
-import philote_fast
-from philote_fast.patches.context import MESSAGE_LIMIT, SafeContext, cut
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,11 @@ from philote_mdo.general import (
 )
 from philote_mdo.generated import data_pb2 as data
 from philote_mdo.generated import disciplines_pb2_grpc as disc
-from servicers import (
+
+import philote_fast
+from philote_fast.patches import registration
+
+from .servicers import (
     IMPATIENCE,
     PATIENCE,
     Explicit,
@@ -27,9 +31,6 @@ from servicers import (
     serving,
     setup,
 )
-
-import philote_fast
-from philote_fast.patches import registration
 
 
 @pytest.fixture(autouse=True)
