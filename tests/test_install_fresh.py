@@ -20,6 +20,8 @@ def run(code, *, path=None, flags=(), **environment):
     done = subprocess.run(
         [sys.executable, *flags, "-c", textwrap.dedent(code)],
         env=environment,
+        # Not the checkout, whose package may lack the compiled core.
+        cwd=sys.prefix,
         capture_output=True,
         text=True,
         check=False,
