@@ -4,7 +4,6 @@ import copy
 import enum
 import gc
 import pickle
-import random
 import weakref
 from collections import namedtuple
 from unittest import mock
@@ -19,6 +18,8 @@ from philote_mdo.utils.validation import PhiloteValidationError
 import philote_fast
 from philote_fast.patches import discipline as patch
 
+from .declaring import agree
+
 ADDERS = ("add_input", "add_output", "add_discrete_input", "add_discrete_output")
 
 
@@ -30,35 +31,6 @@ def implementation(request):
         philote_fast.install()
     yield request.param
     philote_fast.install()
-
-
-def outcome(case):
-    """What a case does to a discipline: its metadata, or the error's class, text and cause."""
-    discipline = Discipline()
-    try:
-        case(discipline)
-        error = None
-    except Exception as caught:
-        error = (type(caught), str(caught))
-    return error, lists(discipline)
-
-
-def lists(discipline):
-    return [
-        [m.SerializeToString(deterministic=True) for m in variables]
-        for variables in (discipline._var_meta, discipline._discrete_var_meta)
-    ]
-
-
-def agree(case):
-    """Run a case on both; return the common outcome."""
-    philote_fast.uninstall()
-    try:
-        stock = outcome(case)
-    finally:
-        philote_fast.install()
-    assert outcome(case) == stock
-    return stock
 
 
 class Name(str):
@@ -161,155 +133,6 @@ def test_residuals(implementation):
         ("z", data.kResidual),
     ]
     assert discipline._var_meta[0].shape == discipline._var_meta[1].shape == [2, 3]
-
-
-def edit_append(d):
-    d._var_meta.append(data.VariableMetaData(name="by hand", type=data.kInput))
-    d.add_input("by hand")
-
-
-def edit_delete(d):
-    del d._var_meta[2]
-    d.add_input("x2")
-    d.add_input("x3")
-
-
-def edit_delete_and_append(d):
-    del d._var_meta[2]
-    d._var_meta.append(data.VariableMetaData(name="new", type=data.kInput))
-    d.add_input("x2")
-    d.add_input("new")
-
-
-def edit_replace_list(d):
-    d._var_meta = [data.VariableMetaData(name="other", type=data.kInput)]
-    d.add_input("x1")
-    d.add_input("other")
-
-
-def edit_same_length(d):
-    d._var_meta[:] = [
-        data.VariableMetaData(name=f"new{i}", type=data.kInput) for i in range(len(d._var_meta))
-    ]
-    d.add_input("x1")
-    d.add_input("new1")
-
-
-def edit_replace_element(d):
-    d._var_meta[0] = data.VariableMetaData(name="new", type=data.kInput)
-    d.add_input("x0")
-    d.add_input("new")
-
-
-def edit_rename_then_old_name(d):
-    d._var_meta[1].name = "new"
-    d.add_input("x1")
-    d.add_input("new")
-
-
-def edit_rename_then_new_name(d):
-    d._var_meta[-1].name = "new"
-    d.add_input("new")
-
-
-def edit_kind(d):
-    d._var_meta[1].type = data.kOutput
-    d.add_input("x1")
-    d.add_output("x1")
-
-
-def edit_clear(d):
-    d._clear_data()
-    d.add_input("x1")
-    d.add_input("x1")
-
-
-def edit_reverse(d):
-    d._var_meta.reverse()
-    d.add_input("x1")
-
-
-def edit_repeat(d):
-    d._var_meta.append(data.VariableMetaData(name="x1", type=data.kInput))
-    d._var_meta[1].name = "free"
-    d.add_input("x1")
-
-
-def edit_repeat_and_pop(d):
-    d._var_meta += [data.VariableMetaData(name="x1", type=data.kInput)] * 2
-    d._var_meta.pop()
-    d._var_meta.pop()
-    del d._var_meta[1]
-    d.add_input("x1")
-    d.add_input("x1")
-
-
-def edit_strange_element(d):
-    d._var_meta.append(mock.Mock(type=data.kInput, **{"SerializeToString.return_value": b"mock"}))
-    d._var_meta[-1].name = "strange"
-    d.add_input("fine")
-    d.add_input("strange")
-
-
-EDITS = [edit for name, edit in sorted(globals().items()) if name.startswith("edit_")]
-
-
-@pytest.mark.parametrize("edit", EDITS, ids=lambda e: e.__name__[5:])
-@pytest.mark.parametrize("count", [4, 20, 400])
-def test_edits_by_hand(edit, count):
-    def case(d):
-        for i in range(count):
-            d.add_input(f"x{i}")
-        edit(d)
-
-    agree(case)
-
-
-def test_random_edits():
-    """Short lists are followed exactly, whatever is done to them."""
-    for seed in range(300):
-
-        def case(d, seed=seed):
-            rng = random.Random(seed)
-            for _ in range(25):
-                random_step(rng, d)
-
-        agree(case)
-
-
-def random_step(rng, d):
-    name, kind = rng.choice("abcdefgh"), rng.choice([data.kInput, data.kOutput, data.kResidual])
-    variables = d._var_meta
-    step = rng.randrange(9)
-    if step < 4:
-        try:
-            (d.add_input if step % 2 else d.add_output)(name)
-        except PhiloteValidationError:
-            variables.append(data.VariableMetaData(name="refused " + name, type=kind))
-    elif step == 4:
-        variables.insert(
-            rng.randint(0, len(variables)), data.VariableMetaData(name=name, type=kind)
-        )
-    elif step == 5 and variables:
-        del variables[rng.randrange(len(variables))]
-    elif step == 6 and variables:
-        variables[rng.randrange(len(variables))].name = name
-    elif step == 7 and variables:
-        variables[rng.randrange(len(variables))].type = kind
-    elif step == 8:
-        d._var_meta = list(variables)
-        rng.shuffle(d._var_meta)
-
-
-def test_an_edit_in_the_middle_of_a_long_list_is_found_in_time():
-    discipline = Discipline()
-    for i in range(500):
-        discipline.add_input(f"x{i}")
-    discipline._var_meta[250].name = "renamed"
-    for i in range(500, 1100):
-        discipline.add_input(f"x{i}")
-    with pytest.raises(PhiloteValidationError, match="already defined"):
-        discipline.add_input("renamed")
 
 
 def test_a_subclass_that_overrides_and_calls_super(implementation):

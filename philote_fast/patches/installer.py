@@ -19,6 +19,7 @@ from philote_fast.patches.registry import GROUPS, MISSING, Group, Patch
 MODULES = (
     "discipline",
     "registration",
+    "utils",
     "discipline_client",
     "explicit_client",
     "implicit_client",
