@@ -66,6 +66,8 @@ class ServerPool:
 
     def close(self):
         for server in self._servers.values():
+            server.release()
+        for server in self._servers.values():
             server.close()
 
 

@@ -87,11 +87,15 @@ class ChildProcess:
         self._errors.seek(0)
         return self._errors.read().rstrip()
 
-    def close(self) -> None:
-        """End the process, and wait until it has ended."""
+    def release(self) -> None:
+        """Let the process end, without waiting for it."""
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()
+
+    def close(self) -> None:
+        """End the process, and wait until it has ended."""
+        self.release()
         try:
             self._process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:

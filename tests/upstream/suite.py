@@ -88,7 +88,10 @@ def reserved_port():
 
 
 def run(sdist, directory, *, when, only=(), deselect=()):
-    """Run the suite with philote_fast imported "first", "last" or "never"."""
+    """Run the suite with philote_fast imported "first", "last" or "never".
+
+    ``only`` and ``deselect`` are names of tests, from the name of their file on.
+    """
     report, results = directory / "report.json", directory / "results.xml"
     with reserved_port() as port:
         tests = extract_tests(sdist, directory, port)
@@ -97,7 +100,6 @@ def run(sdist, directory, *, when, only=(), deselect=()):
                 *(sys.executable, "-m", "pytest", "-q", "--import-mode=importlib"),
                 *("-p", "watch_patches", "-p", "no:cacheprovider"),
                 *(f"--rootdir={tests}", f"--junitxml={results}"),
-                *(f"--deselect={name}" for name in deselect),
                 *([str(tests / name) for name in only] or [str(tests)]),
             ],
             cwd=directory,
@@ -108,6 +110,7 @@ def run(sdist, directory, *, when, only=(), deselect=()):
                 "PHILOTE_FAST": "0" if when == "never" else "1",
                 "WATCH_PATCHES": when,
                 "WATCH_REPORT": str(report),
+                "WATCH_DESELECT": json.dumps(list(deselect)),
                 "OPENMDAO_REPORTS": "0",
             },
             capture_output=True,

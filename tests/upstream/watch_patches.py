@@ -1,7 +1,9 @@
 """A pytest plugin for philote-mdo's own tests: imports philote_fast, and reports what it patched.
 
 ``WATCH_PATCHES`` is "first" (before philote_mdo), "last" (after every test module, whose names are
-bound by then) or "never"; ``WATCH_REPORT`` is the file to which the report goes.
+bound by then) or "never"; ``WATCH_REPORT`` is the file to which the report goes; and
+``WATCH_DESELECT`` lists the tests to leave out, by their whole names: pytest's own ``--deselect``
+takes every test whose name begins so.
 """
 
 import json
@@ -15,6 +17,13 @@ _REPORT = Path(os.environ["WATCH_REPORT"])
 if _WHEN == "first":
     assert "philote_mdo" not in sys.modules
     import philote_fast  # noqa: F401
+
+
+def pytest_collection_modifyitems(config, items):
+    left_out = json.loads(os.environ["WATCH_DESELECT"])
+    chosen = [item for item in items if item.nodeid not in left_out]
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = chosen
 
 
 def pytest_collection_finish(session):
