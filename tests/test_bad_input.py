@@ -141,6 +141,30 @@ def test_no_data(channels, rpc):
     assert_refused(channels, rpc, [array("q", [])], "empty for variable q.")
 
 
+PARTS = {
+    "the first values": ([array("x", [1.0, 2, 3])], 3, 4),
+    "the last values": ([array("x", [4.0, 5], start=3)], 0, 2),
+    "a gap": ([array("x", [5.0], start=4), array("x", [1.0, 2])], 2, 3),
+    "the same values twice": ([array("x", [1.0, 2, 3])] * 2, 3, 4),
+}
+
+
+@pytest.mark.parametrize("rpc", RPCS)
+@pytest.mark.parametrize("case", PARTS)
+def test_a_part_of_a_variable(channels, rpc, case):
+    """Stock pads it with zeros: three values for five would be silent wrong numbers."""
+    messages, first, last = PARTS[case]
+    text = f"input 'x' is declared with 5 values, but values {first} to {last} were not received"
+    assert_refused(channels, rpc, messages, text)
+
+
+@pytest.mark.parametrize("rpc", RPCS)
+def test_chunks_in_any_order(channels, rpc):
+    chunks = [array("x", [float(at)], start=at) for at in (4, 0, 2, 1, 3, 2)]
+    channel = channel_for(channels, rpc)
+    assert len(list(raw(channel, rpc)(iter(serialized(*chunks))))) == 1
+
+
 @pytest.mark.parametrize("rpc", EXPLICIT_RPCS)
 def test_an_output_to_an_explicit_server(channels, rpc):
     texts = ("output 'y'", "range 0 to 4", "no output")

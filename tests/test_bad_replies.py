@@ -184,6 +184,22 @@ def test_a_refusal_ends_the_rest_of_the_reply():
     assert len(stopped) == 3
 
 
+def test_a_part_of_a_variable(server, call):
+    channel, replies = server
+    replies[:] = [call.chunk("y", np.ones(call.size - 2))]
+    text = f"{call.noun} 'y'.* with {call.size} values, but values {call.size - 2} to"
+    with pytest.raises(PhiloteValidationError, match=text):
+        call(channel)
+    assert_goes_on(server, call)
+
+
+def test_what_is_not_sent_stays_zero(server, call, flavour):
+    channel, replies = server
+    replies[:] = []
+    (value,) = call(channel).values()
+    assert value.ravel().tolist() == [0.0] * call.size
+
+
 def test_silent_wrong_numbers_of_stock(server, flavour):
     """Stock spreads one value over five, and drops what lies past the end."""
     channel, replies = server
@@ -241,12 +257,12 @@ def test_a_wrong_size_where_the_metadata_is_known(count):
         assert client.run_compute({"x": np.ones(5)})["y"].tolist() == [1.0] * 5
 
 
-@pytest.mark.parametrize("count", [6, 10])
+@pytest.mark.parametrize("count", [1, 3, 6, 10])
 def test_a_wrong_size_where_the_metadata_is_not_known(count):
-    """The server knows, and refuses. Fewer values than declared are a part of the variable."""
+    """The server knows, and refuses."""
     with local.explicit(echo(), setup=False) as (client, _):
         client.run_setup()
-        with pytest.raises(PhiloteServerError, match="'x'.*with 5 values") as caught:
+        with pytest.raises(PhiloteServerError, match="'x'.* with 5 values") as caught:
             client.run_compute({"x": np.ones(count)})
         assert caught.value.__cause__.code() == grpc.StatusCode.INVALID_ARGUMENT
 
