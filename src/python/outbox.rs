@@ -55,7 +55,7 @@ impl<'py> Outbox<'py> {
         let headers = self.headers(role)?;
         for (at, (key, value)) in pairs(values)?.into_iter().enumerate() {
             let name = text(&key)?;
-            let values = self.values(role.kind(), &name, &value)?;
+            let values = self.values(role.kind(), &name, "", &value)?;
             match role.find_from(at, &name, "") {
                 Some(slot) => self.slot(role, &headers, slot, &value, &values)?,
                 None if declared == Declared::IfKnown => {
@@ -76,7 +76,7 @@ impl<'py> Outbox<'py> {
             let Some(slot) = role.find_from(at, &function, &variable) else {
                 return Err(self.undeclared(role.kind(), &label(&function, &variable)));
             };
-            let values = self.values(role.kind(), &function, &value)?;
+            let values = self.values(role.kind(), &function, &variable, &value)?;
             self.slot(role, &headers, slot, &value, &values)?;
         }
         Ok(())
@@ -104,13 +104,36 @@ impl<'py> Outbox<'py> {
     }
 
     /// The values of one variable, as stock takes them: an array, or a `NumPy` scalar.
-    fn values(&self, kind: i32, label: &str, value: &Bound<'py, PyAny>) -> PyResult<Values<'py>> {
+    #[inline]
+    fn values(
+        &self,
+        kind: i32,
+        name: &str,
+        subname: &str,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<Values<'py>> {
+        match Values::borrowed(value) {
+            Some(values) => Ok(values),
+            None => self.converted(kind, &label(name, subname), value),
+        }
+    }
+
+    #[cold]
+    fn converted(
+        &self,
+        kind: i32,
+        label: &str,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<Values<'py>> {
+        // `values_of` puts quotes around the name.
+        let name = label.strip_prefix('\'').and_then(|l| l.strip_suffix('\''));
+        let name = name.unwrap_or(label);
         if value.is_instance_of::<PyUntypedArray>() {
-            return values_of(value, label);
+            return values_of(value, name);
         }
         let ravel = value.getattr_opt(intern!(self.py, "ravel"))?;
         match (ravel, value.hasattr(intern!(self.py, "size"))?) {
-            (Some(ravel), true) => values_of(&ravel.call0()?, label),
+            (Some(ravel), true) => values_of(&ravel.call0()?, name),
             _ => Err(PyTypeError::new_err(format!(
                 "{} {label} must be a NumPy array, got {}",
                 kind::noun(kind),

@@ -81,7 +81,7 @@ impl<'py, 't> Reading<'py, 't> {
         for message in messages.try_iter()? {
             self.read(&message_bytes(message?)?, discretes)?;
         }
-        Ok(())
+        Ok(self.inbox.finish()?)
     }
 
     fn read(&mut self, message: &Bound<'py, PyBytes>, to: Discretes<'_, 'py>) -> PyResult<()> {

@@ -112,6 +112,23 @@ pub enum Error {
         /// How many values the variable has.
         size: usize,
     },
+    /// A variable of which a stream has brought only a part.
+    #[error(
+        "{} {label} is declared with {size} values, but values {} to {} were not received",
+        kind::noun(*kind),
+        missing.start,
+        missing.end - 1
+    )]
+    Incomplete {
+        /// The type of the variable.
+        kind: i32,
+        /// The variable or partial.
+        label: String,
+        /// How many values it has.
+        size: usize,
+        /// The first of those that are missing.
+        missing: std::ops::Range<usize>,
+    },
     /// A shape that no array can have.
     #[error("{label} is declared with the shape {shape:?}, which no array can have")]
     Shape {

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
+use super::fits::{first_value, overlook};
 use super::headers::Headers;
+use super::progress::Progress;
 use super::{Error, Role, error::Chunk, kind};
 use crate::wire::{self, Array, Discrete, Doubles, Header, Message};
 
@@ -62,6 +64,8 @@ impl Payload<'_> {
 pub struct Inbox<'t> {
     side: Side,
     roles: Vec<(&'t Role, Arc<Headers>)>,
+    /// What has come of each slot of each role.
+    progress: Vec<Vec<Progress>>,
     due_role: usize,
     due_entry: usize,
 }
@@ -72,9 +76,12 @@ impl<'t> Inbox<'t> {
     /// # Errors
     /// [`Error::Wire`] where a chunk is larger than a message can be.
     pub fn new(side: Side, roles: &[&'t Role], chunk: usize) -> Result<Self, Error> {
+        let fresh = |role: &&Role| vec![Progress::default(); role.slots().len()];
+        let progress = roles.iter().map(fresh).collect();
         let roles = roles.iter().map(|role| Ok((*role, role.headers(chunk)?)));
         Ok(Self {
             side,
+            progress,
             roles: roles.collect::<Result<_, Error>>()?,
             due_role: 0,
             due_entry: 0,
@@ -96,6 +103,27 @@ impl<'t> Inbox<'t> {
         }
     }
 
+    /// Whether every variable that has come has come whole. To be asked at the end of the stream.
+    ///
+    /// # Errors
+    /// [`Error::Incomplete`] with the first variable of which only a part was sent: it has another size than this
+    /// side believes, and zeros in place of the rest would be wrong numbers.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        for ((role, _), progress) in self.roles.iter().zip(std::mem::take(&mut self.progress)) {
+            for (slot, progress) in role.slots().iter().zip(progress) {
+                if let Some(missing) = progress.missing(slot.size) {
+                    return Err(Error::Incomplete {
+                        kind: role.kind(),
+                        label: slot.label(),
+                        size: slot.size,
+                        missing,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The common case: the message begins with the very header that is due.
     fn place_due<'a>(&mut self, message: &'a [u8]) -> Option<Placed<'a>> {
         self.skip_filled();
@@ -107,6 +135,7 @@ impl<'t> Inbox<'t> {
             return None;
         }
         self.due_entry += 1;
+        self.progress[self.due_role][entry.slot].add(entry.values.start, entry.values.len());
         Some(Placed::Doubles {
             role: self.due_role,
             slot: entry.slot,
@@ -145,6 +174,7 @@ impl<'t> Inbox<'t> {
         };
         let slot = &slots.slots()[at];
         let start = first_value(self.side, &header, data.len(), slot.size, slot.unresolved)?;
+        self.progress[role][at].add(start, data.len());
         (self.due_role, self.due_entry) = match self.roles[role].1.after(at, start) {
             Some(entry) => (role, entry),
             None => (self.due_role, self.due_entry),
@@ -164,66 +194,6 @@ impl<'t> Inbox<'t> {
     fn overlook<'a>(&self, header: &Header<'_>, count: usize) -> Result<Placed<'a>, Error> {
         overlook(self.side, header, count).map(|()| Placed::Ignored)
     }
-}
-
-/// Whether doubles of a type that the reader does not take may pass.
-///
-/// # Errors
-/// On the server's side, for a chunk without doubles and for outputs where only inputs are taken.
-pub fn overlook(side: Side, header: &Header<'_>, count: usize) -> Result<(), Error> {
-    if side == Side::Client {
-        return Ok(());
-    }
-    let chunk = Chunk::new(header, count);
-    match header.kind {
-        _ if count == 0 => Err(Error::Empty {
-            side,
-            chunk,
-            size: None,
-        }),
-        kind::INPUT | kind::OUTPUT => Err(Error::Misplaced(chunk)),
-        _ => Ok(()),
-    }
-}
-
-/// The first of `count` values in a variable of `size`, where they fit.
-///
-/// The number of values is taken from the data: `end` is inclusive in the Philote standard, and exclusive from
-/// implicit servers of philote-mdo up to 0.8.
-///
-/// # Errors
-/// [`Error::Empty`], [`Error::Length`] or [`Error::Outside`].
-pub fn first_value(
-    side: Side,
-    header: &Header<'_>,
-    count: usize,
-    size: usize,
-    unresolved: bool,
-) -> Result<usize, Error> {
-    let chunk = || Chunk::new(header, count);
-    if count == 0 {
-        return Err(Error::Empty {
-            side,
-            chunk: chunk(),
-            size: Some(size),
-        });
-    }
-    let span = i128::from(header.end) - i128::from(header.start);
-    let values = count as i128;
-    if span + 1 != values && span != values {
-        return Err(Error::Length {
-            chunk: chunk(),
-            size,
-        });
-    }
-    usize::try_from(header.start)
-        .ok()
-        .filter(|start| start.checked_add(count).is_some_and(|end| end <= size))
-        .ok_or_else(|| Error::Outside {
-            chunk: chunk(),
-            size,
-            unresolved,
-        })
 }
 
 #[cfg(test)]
@@ -331,38 +301,6 @@ mod tests {
     }
 
     #[test]
-    fn ranges_that_do_not_fit_are_refused() {
-        let range = |start, end, count| {
-            let header = Header {
-                name: "x",
-                subname: "",
-                start,
-                end,
-                kind: kind::INPUT,
-            };
-            first_value(Side::Server, &header, count, 6, false)
-        };
-        assert_eq!(range(0, 5, 6), Ok(0));
-        assert_eq!(range(5, 6, 1), Ok(5));
-        assert!(matches!(range(0, -1, 0), Err(Error::Empty { .. })));
-        assert!(matches!(range(0, 4, 1), Err(Error::Length { .. })));
-        assert!(matches!(range(3, 7, 5), Err(Error::Outside { .. })));
-        assert!(matches!(range(-1, 0, 2), Err(Error::Outside { .. })));
-        assert!(matches!(
-            range(i64::MAX, i64::MAX, 1),
-            Err(Error::Outside { .. })
-        ));
-        assert!(matches!(
-            range(i64::MAX, i64::MIN, 1),
-            Err(Error::Length { .. })
-        ));
-        assert!(matches!(
-            range(i64::MIN, i64::MAX, 6),
-            Err(Error::Length { .. })
-        ));
-    }
-
-    #[test]
     fn errors_name_variable_range_and_size() {
         let variables = variables();
         let mut inbox = Inbox::new(Side::Server, &[variables.inputs()], 4).expect("small");
@@ -375,6 +313,27 @@ mod tests {
         assert!(output.contains("takes no output"));
         assert!(refuse(&message("x", 17, 0, 0, &[1.0])).contains("type 17"));
         assert!(refuse(&message("x", kind::PARTIAL, 0, 0, &[])).contains("empty"));
+    }
+
+    #[test]
+    fn a_part_of_a_variable_is_not_enough() {
+        let variables = variables();
+        let finish = |messages: &[Vec<u8>]| {
+            let mut inbox = Inbox::new(Side::Server, &[variables.inputs()], 4).expect("small");
+            for message in messages {
+                inbox.place(message).expect("fits");
+            }
+            inbox.finish().map_err(|error| error.to_string())
+        };
+        let first = message("x", kind::INPUT, 0, 3, &[1.0; 4]);
+        let last = message("x", kind::INPUT, 4, 5, &[1.0; 2]);
+        assert_eq!(finish(&[]), Ok(()));
+        assert_eq!(finish(&[first.clone(), last.clone()]), Ok(()));
+        assert_eq!(finish(&[last.clone(), first.clone()]), Ok(()));
+        let text = "input 'x' is declared with 6 values, but values 4 to 5 were not received";
+        assert_eq!(finish(&[first]), Err(text.to_owned()));
+        let text = "input 'x' is declared with 6 values, but values 0 to 3 were not received";
+        assert_eq!(finish(&[last]), Err(text.to_owned()));
     }
 
     #[test]

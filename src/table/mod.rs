@@ -4,20 +4,24 @@
 //! changed. No Python, no I/O.
 
 mod error;
+mod fits;
 mod headers;
 mod inbox;
 pub mod kind;
 mod metadata;
 mod names;
+mod progress;
 mod role;
 
 use std::collections::HashMap;
 
 pub use error::{Chunk, Error, label};
+pub use fits::{first_value, overlook};
 pub use headers::{Headers, write as write_header};
-pub use inbox::{Inbox, Payload, Placed, Side, first_value, overlook};
+pub use inbox::{Inbox, Payload, Placed, Side};
 pub use metadata::{PartialsMeta, VariableMeta, read as read_metadata};
 pub use names::Names;
+pub use progress::Progress;
 pub use role::{Role, Slot};
 
 use crate::wire;
