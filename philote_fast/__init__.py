@@ -2,12 +2,13 @@
 
 from philote_mdo.utils.validation import PhiloteValidationError
 
-from philote_fast import _core
+from philote_fast import _core, wire
 from philote_fast._core import __version__
+from philote_fast.errors import MalformedMessageError
 from philote_fast.patches import install, installed, status, uninstall
 from philote_fast.patches.installer import install_at_import
 
-__all__ = ["__version__", "install", "installed", "status", "uninstall"]
+__all__ = ["MalformedMessageError", "__version__", "install", "installed", "status", "uninstall", "wire"]
 
-_core.use_exceptions(PhiloteValidationError)
+_core.use_exceptions(PhiloteValidationError, MalformedMessageError)
 install_at_import()

@@ -11,6 +11,7 @@ from philote_mdo.generated.data_pb2 import VariableMessage
 from philote_mdo.utils.validation import PhiloteServerError
 
 from philote_fast.patches.registry import note_fallback, untouched
+from philote_fast.errors import MalformedMessageError
 from philote_fast.patches.hooks import hooks_untouched
 
 T = TypeVar("T")
@@ -91,5 +92,8 @@ def exchange(title: str, raw: Raw, request: list[bytes], read: Callable[[Any], T
             # Nobody reads the rest: the server must not go on sending it.
             reply.cancel()
             raise
+    except MalformedMessageError as error:
+        text = f"Server error during {title}: Exception deserializing response! ({error})"
+        raise MalformedMessageError(text) from error
     except grpc.RpcError as error:
         raise PhiloteServerError(f"Server error during {title}: {error.details()}") from error

@@ -12,6 +12,7 @@ from philote_mdo.utils import PairDict
 from philote_mdo.utils.validation import PhiloteValidationError
 
 from philote_fast._core import Table
+from philote_fast.errors import MalformedMessageError
 from philote_fast.patches.registry import untouched
 from philote_fast.patches.state import table_of
 from philote_fast.patches.hooks import hooks_untouched
@@ -130,7 +131,7 @@ def as_messages(requests: Iterable[Any]) -> Iterator[Any]:
         try:
             yield VariableMessage.FromString(request)
         except DecodeError as error:
-            raise PhiloteValidationError(f"malformed VariableMessage: {error}") from error
+            raise MalformedMessageError(f"malformed VariableMessage: {error}") from error
 
 
 def _table(server: Any, rpc: Rpc) -> Table:

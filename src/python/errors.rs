@@ -1,6 +1,6 @@
 //! The one place that makes Python exceptions of the extension's own.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyBaseException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -8,52 +8,65 @@ use pyo3::types::PyType;
 
 use crate::{table, wire};
 
-/// `PhiloteValidationError`, once Python has handed it over. The lock is never held while Python code runs.
-static VALIDATION: Mutex<Option<Py<PyType>>> = Mutex::new(None);
+/// A class that Python hands over. The lock is never held while Python code runs.
+type Class = Mutex<Option<Py<PyType>>>;
+
+/// `PhiloteValidationError`.
+static VALIDATION: Class = Mutex::new(None);
+
+/// `MalformedMessageError`.
+static MALFORMED: Class = Mutex::new(None);
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(use_exceptions, module)?)
 }
 
-/// Make the extension raise `validation` where stock raises ``PhiloteValidationError``.
+/// Make the extension raise these classes; until this is called it raises ``ValueError``.
 ///
 /// Parameters
 /// ----------
 /// validation : type
-///     The exception class; until this is called it is ``ValueError``.
+///     Raised where stock raises ``PhiloteValidationError``.
+/// malformed : type
+///     Raised for received bytes that are no message.
 ///
 /// Raises
 /// ------
 /// TypeError
-///     If `validation` is not an exception class.
+///     If one of them is not an exception class.
 #[pyfunction]
-pub(super) fn use_exceptions(validation: &Bound<'_, PyType>) -> PyResult<()> {
-    if !validation.is_subclass_of::<PyBaseException>()? {
-        return Err(PyTypeError::new_err(format!(
-            "expected an exception class, got {}",
-            validation.repr()?
-        )));
+pub(super) fn use_exceptions(
+    validation: &Bound<'_, PyType>,
+    malformed: &Bound<'_, PyType>,
+) -> PyResult<()> {
+    for class in [validation, malformed] {
+        if !class.is_subclass_of::<PyBaseException>()? {
+            let text = format!("expected an exception class, got {}", class.repr()?);
+            return Err(PyTypeError::new_err(text));
+        }
     }
-    let class = validation.clone().unbind();
-    let former = VALIDATION
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .replace(class);
-    drop(former);
+    for (cell, class) in [(&VALIDATION, validation), (&MALFORMED, malformed)] {
+        let former = lock(cell).replace(class.clone().unbind());
+        drop(former);
+    }
     Ok(())
+}
+
+fn lock(cell: &Class) -> MutexGuard<'_, Option<Py<PyType>>> {
+    cell.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn raise(py: Python<'_>, cell: &Class, message: String) -> PyErr {
+    let class = lock(cell).as_ref().map(|class| class.clone_ref(py));
+    match class {
+        Some(class) => PyErr::from_type(class.into_bound(py), message),
+        None => PyValueError::new_err(message),
+    }
 }
 
 /// A `PhiloteValidationError`.
 pub fn validation(py: Python<'_>, message: impl Into<String>) -> PyErr {
-    let class = VALIDATION
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .as_ref()
-        .map(|class| class.clone_ref(py));
-    match class {
-        Some(class) => PyErr::from_type(class.into_bound(py), message.into()),
-        None => PyValueError::new_err(message.into()),
-    }
+    raise(py, &VALIDATION, message.into())
 }
 
 /// `error` with `cause` as its `__cause__`.
@@ -72,12 +85,25 @@ pub(super) fn class_name(object: &Bound<'_, PyAny>) -> String {
 
 impl From<wire::Error> for PyErr {
     fn from(error: wire::Error) -> Self {
-        Python::attach(|py| validation(py, error.to_string()))
+        Python::attach(|py| {
+            if error.is_malformed() {
+                raise(
+                    py,
+                    &MALFORMED,
+                    format!("malformed VariableMessage: {error}"),
+                )
+            } else {
+                validation(py, error.to_string())
+            }
+        })
     }
 }
 
 impl From<table::Error> for PyErr {
     fn from(error: table::Error) -> Self {
-        Python::attach(|py| validation(py, error.to_string()))
+        match error {
+            table::Error::Wire(error) => error.into(),
+            other => Python::attach(|py| validation(py, other.to_string())),
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::tables::serialise;
 use crate::wire::Header;
 
 /// The serialised form of a message.
-pub fn message_bytes<'py>(message: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+pub fn message_bytes(message: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyBytes>> {
     let message = match message.cast_into::<PyBytes>() {
         Ok(bytes) => return Ok(bytes),
         Err(other) => other.into_inner(),

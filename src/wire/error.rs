@@ -93,6 +93,14 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether received bytes are at fault, not a value that was to be sent.
+    #[must_use]
+    pub fn is_malformed(&self) -> bool {
+        !matches!(self, Self::ValueDepth { .. } | Self::TooLarge { .. })
+    }
+}
+
 /// Whoever converts a bare value does not know which variable it is.
 fn subject(name: &str) -> String {
     if name.is_empty() {
