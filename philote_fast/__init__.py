@@ -8,7 +8,15 @@ from philote_fast.errors import MalformedMessageError
 from philote_fast.patches import install, installed, status, uninstall
 from philote_fast.patches.installer import install_at_import
 
-__all__ = ["MalformedMessageError", "__version__", "install", "installed", "status", "uninstall", "wire"]
+__all__ = [
+    "MalformedMessageError",
+    "__version__",
+    "install",
+    "installed",
+    "status",
+    "uninstall",
+    "wire",
+]
 
 _core.use_exceptions(PhiloteValidationError, MalformedMessageError)
 install_at_import()

@@ -10,9 +10,9 @@ import grpc
 from philote_mdo.generated.data_pb2 import VariableMessage
 from philote_mdo.utils.validation import PhiloteServerError
 
-from philote_fast.patches.registry import note_fallback, untouched
 from philote_fast.errors import MalformedMessageError
 from philote_fast.patches.hooks import hooks_untouched
+from philote_fast.patches.registry import note_fallback, untouched
 
 T = TypeVar("T")
 Raw = Callable[[Iterable[bytes]], Any]
@@ -36,8 +36,9 @@ def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
 
     Notes
     -----
-    Stock's code runs instead, with ``VariableMessage`` objects, where a method is overridden, a test double stands in,
-    or the channel is not grpcio's own (an intercepted channel, say); the last is counted in ``status()``.
+    Stock's code runs instead, with ``VariableMessage`` objects, where a method is overridden, a
+    test double stands in, or the channel is not grpcio's own (an intercepted channel, say); the
+    last is counted in ``status()``.
     """
     if not (untouched(client, *methods) and hooks_untouched()):
         return None
@@ -80,7 +81,8 @@ def exchange(title: str, raw: Raw, request: list[bytes], read: Callable[[Any], T
     Raises
     ------
     PhiloteServerError
-        If the server, or the way there, fails: with stock's text and the ``grpc.RpcError`` as its cause.
+        If the server, or the way there, fails: with stock's text, and the ``grpc.RpcError`` as
+        its cause.
     PhiloteValidationError
         If the reply does not fit the metadata.
     """

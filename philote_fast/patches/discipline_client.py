@@ -10,10 +10,10 @@ from philote_mdo import utils
 from philote_mdo.general.discipline_client import DisciplineClient
 from philote_mdo.utils.validation import validate_is_dict
 
+from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.metadata import apply_shapes, check_num_double
 from philote_fast.patches.registry import Group
 from philote_fast.patches.state import NUM_DOUBLE, table_of
-from philote_fast.patches.hooks import hooks_untouched
 
 CLIENT = Group("client", "whole calls in raw bytes, by slots built once from the metadata")
 

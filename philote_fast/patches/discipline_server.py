@@ -11,10 +11,10 @@ from philote_mdo.utils import PairDict
 from philote_mdo.utils.validation import PhiloteValidationError, validate_shape
 
 from philote_fast import _core
+from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
 from philote_fast.patches.registry import Group
 from philote_fast.patches.state import NUM_DOUBLE, table_of
-from philote_fast.patches.hooks import hooks_untouched
 
 SERVER = Group("server", "whole calls in raw bytes, by slots built once from the metadata")
 

@@ -1,4 +1,4 @@
-"""Patches of ``philote_mdo.general.implicit_server``: a whole call at once, with an inclusive ``end``."""
+"""Patches of ``philote_mdo.general.implicit_server``: a whole call, with an inclusive ``end``."""
 
 from __future__ import annotations
 

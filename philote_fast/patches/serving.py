@@ -13,9 +13,9 @@ from philote_mdo.utils.validation import PhiloteValidationError
 
 from philote_fast._core import Table
 from philote_fast.errors import MalformedMessageError
+from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.registry import untouched
 from philote_fast.patches.state import table_of
-from philote_fast.patches.hooks import hooks_untouched
 
 
 class Request(NamedTuple):
@@ -72,9 +72,7 @@ def serve(server: Any, rpc: Rpc, requests: Iterable[Any], context: Any) -> Itera
     return iter(())
 
 
-def serve_messages(
-    server: Any, rpc: Rpc, requests: Iterable[Any], context: Any
-) -> Iterator[Any]:
+def serve_messages(server: Any, rpc: Rpc, requests: Iterable[Any], context: Any) -> Iterator[Any]:
     """Answer a direct call of a servicer's method; as ``serve``, in ``VariableMessage`` objects."""
     yield from map(VariableMessage.FromString, serve(server, rpc, requests, context))
 

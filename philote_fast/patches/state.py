@@ -6,7 +6,8 @@ from typing import Any
 
 from philote_fast._core import Table, Tables
 
-#: Values in a chunk where the user sets nothing else: 800 kB, well below the 4 MiB that a gRPC message may have.
+#: Values in a chunk where the user sets nothing else: 800 kB, well below the 4 MiB that a gRPC
+#: message may have.
 NUM_DOUBLE = 100_000
 
 _TABLES = "_philote_fast_tables"
