@@ -34,9 +34,7 @@ def implicit():
     def partials(inputs, outputs, partials):
         partials["y", "y"] = np.diag(outputs["y"])
 
-    return Implicit(
-        {"x": (5,), "m": (2, 3)}, {"y": (5,)}, residuals, solve, [("y", "y")], partials
-    )
+    return Implicit({"x": (5,), "m": (2, 3)}, {"y": (5,)}, residuals, solve, [("y", "y")], partials)
 
 
 @pytest.fixture(scope="module")

@@ -142,7 +142,12 @@ def test_other_types_are_overlooked_as_by_stock(server, call, flavour):
     assert value.ravel().tolist() == [0.0] * call.size
 
 
-MALFORMED = [b"\xff\xff\xff", b"\0\1", b"\x0a\x08\x0a\x01y\x32\x03\0\0\0", b"\x0a\x04\x0a\x02\xff\xfe"]
+MALFORMED = [
+    b"\xff\xff\xff",
+    b"\0\1",
+    b"\x0a\x08\x0a\x01y\x32\x03\0\0\0",
+    b"\x0a\x04\x0a\x02\xff\xfe",
+]
 
 
 @pytest.mark.parametrize("buffer", MALFORMED)

@@ -20,6 +20,8 @@ SERVER = Group("server", "whole calls in raw bytes, by slots built once from the
 
 _init = SERVER.stock(DisciplineServer, "__init__")
 _set_stream_options = SERVER.stock(DisciplineServer, "SetStreamOptions")
+_preallocate_inputs = SERVER.stock(DisciplineServer, "preallocate_inputs")
+_preallocate_partials = SERVER.stock(DisciplineServer, "preallocate_partials")
 _process_inputs = SERVER.stock(DisciplineServer, "process_inputs")
 
 
@@ -76,6 +78,9 @@ def preallocate_inputs(
     self: Any, inputs: Any, flat_inputs: Any, outputs: Any = None, flat_outputs: Any = None
 ) -> None:
     """Fill the dicts with zeros and flat views of them."""
+    if not hooks_untouched():
+        _preallocate_inputs(self, inputs, flat_inputs, outputs, flat_outputs)
+        return
     table = table_of(self, self._discipline._var_meta)
     table.allocate_inputs(inputs, flat_inputs, outputs, flat_outputs)
 
@@ -83,6 +88,8 @@ def preallocate_inputs(
 @SERVER.replaces(DisciplineServer, "preallocate_partials", "(self)")
 def preallocate_partials(self: Any) -> Any:
     """Return zeros for every declared partial, without a scan for each."""
+    if not hooks_untouched():
+        return _preallocate_partials(self)
     partials = PairDict()
     discipline = self._discipline
     table_of(self, discipline._var_meta, discipline._partials_meta).allocate_partials(partials)

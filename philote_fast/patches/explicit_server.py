@@ -42,6 +42,7 @@ COMPUTE_FUNCTION = Rpc(
     takes_discrete_outputs=False,
     with_partials=False,
     compute=_compute_function,
+    stock=SERVER.stock(ExplicitServer, "ComputeFunction"),
 )
 COMPUTE_GRADIENT = Rpc(
     "ComputeGradient",
@@ -49,6 +50,7 @@ COMPUTE_GRADIENT = Rpc(
     takes_discrete_outputs=False,
     with_partials=True,
     compute=_compute_gradient,
+    stock=SERVER.stock(ExplicitServer, "ComputeGradient"),
 )
 
 

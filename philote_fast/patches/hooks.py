@@ -21,6 +21,7 @@ _PLACES: tuple[tuple[dict[str, Any], str], ...] = (
     (vars(discipline_client), "_value_to_python"),
     (vars(discipline_server), "get_flattened_view"),
     (vars(discipline_server), "PairDict"),
+    (vars(discipline_server), "_python_to_value"),
     (vars(discipline_server), "_value_to_python"),
     (vars(explicit_server), "get_chunk_indices"),
     (vars(explicit_server), "_python_to_value"),

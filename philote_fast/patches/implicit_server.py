@@ -52,6 +52,7 @@ COMPUTE_RESIDUALS = Rpc(
     takes_discrete_outputs=True,
     with_partials=False,
     compute=_compute_residuals,
+    stock=SERVER.stock(ImplicitServer, "ComputeResiduals"),
 )
 SOLVE_RESIDUALS = Rpc(
     "SolveResiduals",
@@ -59,6 +60,7 @@ SOLVE_RESIDUALS = Rpc(
     takes_discrete_outputs=False,
     with_partials=False,
     compute=_solve_residuals,
+    stock=SERVER.stock(ImplicitServer, "SolveResiduals"),
 )
 COMPUTE_RESIDUAL_GRADIENTS = Rpc(
     "ComputeResidualGradients",
@@ -66,6 +68,7 @@ COMPUTE_RESIDUAL_GRADIENTS = Rpc(
     takes_discrete_outputs=True,
     with_partials=True,
     compute=_compute_residual_gradients,
+    stock=SERVER.stock(ImplicitServer, "ComputeResidualGradients"),
 )
 
 
