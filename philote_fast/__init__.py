@@ -1,10 +1,8 @@
 """Makes philote-mdo fast: import it beside ``philote_mdo`` and nothing else changes."""
 
-from philote_mdo.utils.validation import PhiloteValidationError
-
 from philote_fast import _core, wire
 from philote_fast._core import __version__
-from philote_fast.errors import MalformedMessageError
+from philote_fast.errors import MalformedMessageError, PhiloteValidationError
 from philote_fast.patches import install, installed, status, uninstall
 from philote_fast.patches.installer import install_at_import
 

@@ -1,6 +1,12 @@
-"""The exception that stock philote_mdo has no class for."""
+"""The exceptions of philote_mdo that this package raises, and the one it has no class for."""
 
-from philote_mdo.utils.validation import PhiloteServerError, PhiloteValidationError
+try:
+    from philote_mdo.utils.validation import PhiloteServerError, PhiloteValidationError
+except ImportError:
+    # Another philote_mdo than 0.8: it stays stock, and the wire functions still need their errors.
+    PhiloteServerError, PhiloteValidationError = RuntimeError, ValueError
+
+__all__ = ["MalformedMessageError", "PhiloteServerError", "PhiloteValidationError"]
 
 
 class MalformedMessageError(PhiloteValidationError, PhiloteServerError):  # type: ignore[misc]

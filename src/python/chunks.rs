@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyTuple};
 
 use super::elements::is_numpy_integer;
@@ -82,13 +83,26 @@ fn get_chunk_indices<'py>(
         Integer::TooLarge => usize::MAX,
         _ => return Err(wrong("chunk_size must be a positive integer", chunk_size)),
     };
+    if num == 1 {
+        return Ok(chunks_of_a_scalar(py)?.try_iter()?.into_any());
+    }
     if (1..=size).contains(&num) {
-        // By far the most common: one chunk, whose iterator Python makes faster than a class could.
-        let pair = PyTuple::new(py, [0, num])?;
-        return Ok(PyTuple::new(py, [pair])?.try_iter()?.into_any());
+        // One chunk, whose iterator Python makes faster than a class could.
+        return Ok(one_chunk(py, num)?.try_iter()?.into_any());
     }
     let left = Box::new(wire::chunks(num, size));
     Ok(Bound::new(py, ChunkIndices { left })?.into_any())
+}
+
+fn one_chunk(py: Python<'_>, num: usize) -> PyResult<Bound<'_, PyTuple>> {
+    PyTuple::new(py, [PyTuple::new(py, [0, num])?])
+}
+
+/// By far the most common, so it is made once.
+fn chunks_of_a_scalar(py: Python<'_>) -> PyResult<&Bound<'_, PyTuple>> {
+    static CHUNKS: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
+    let chunks = CHUNKS.get_or_try_init(py, || one_chunk(py, 1).map(Bound::unbind))?;
+    Ok(chunks.bind(py))
 }
 
 enum Integer {

@@ -1,7 +1,5 @@
 //! A request into arrays that the caller brings, as stock's `process_inputs` takes them.
 
-use std::collections::HashMap;
-
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
@@ -9,7 +7,7 @@ use pyo3::types::PySlice;
 use super::arrays::{new_f64, writable_f64};
 use super::intake::message_bytes;
 use super::reading::file_discrete;
-use crate::table::{Chunk, Error, Progress, Side, first_value, kind, label, overlook};
+use crate::table::{Chunk, Error, Side, first_value, kind, overlook};
 use crate::wire::{self, Array, Message};
 
 /// Reads a request into flat arrays by name, and discrete values into dicts.
@@ -24,7 +22,6 @@ pub fn read_into<'py>(
     discrete_outputs: &Bound<'py, PyAny>,
 ) -> PyResult<()> {
     let py = messages.py();
-    let mut received = Received::new();
     let discretes = [
         (kind::DISCRETE_INPUT, discrete_inputs),
         (kind::DISCRETE_OUTPUT, discrete_outputs),
@@ -36,52 +33,18 @@ pub fn read_into<'py>(
             Message::Empty => {}
             Message::Discrete(discrete) => file_discrete(py, &discrete, &discretes)?,
             Message::Continuous(array) => {
-                if let Some(size) = read_array(&array, flat_inputs, flat_outputs)? {
-                    note(&mut received, &array, size);
-                }
+                read_array(&array, flat_inputs, flat_outputs)?;
             }
-        }
-    }
-    all_whole(received)
-}
-
-/// Progress and size of each variable that has come, by type and name.
-type Received = HashMap<(i32, String), (Progress, usize)>;
-
-fn note(received: &mut Received, array: &Array<'_>, size: usize) {
-    let key = (array.header.kind, array.header.name.to_owned());
-    let (progress, _) = received
-        .entry(key)
-        .or_insert_with(|| (Progress::default(), size));
-    // A chunk that was stored has a start that is in the array.
-    progress.add(
-        usize::try_from(array.header.start).unwrap_or(0),
-        array.data.len(),
-    );
-}
-
-fn all_whole(received: Received) -> PyResult<()> {
-    for ((kind, name), (progress, size)) in received {
-        if let Some(missing) = progress.missing(size) {
-            let label = label(&name, "");
-            return Err(Error::Incomplete {
-                kind,
-                label,
-                size,
-                missing,
-            }
-            .into());
         }
     }
     Ok(())
 }
 
-/// Stores a chunk; gives the size of the array that it is for, if the call takes such.
 fn read_array<'py>(
     array: &Array<'_>,
     flat_inputs: &Bound<'py, PyAny>,
     flat_outputs: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Option<usize>> {
+) -> PyResult<()> {
     let py = flat_inputs.py();
     let (header, count) = (&array.header, array.data.len());
     let flat = match header.kind {
@@ -96,8 +59,7 @@ fn read_array<'py>(
         }
     };
     let Some(flat) = flat else {
-        overlook(Side::Server, header, count)?;
-        return Ok(None);
+        return Ok(overlook(Side::Server, header, count)?);
     };
     let target = match flat.get_item(header.name) {
         Ok(target) => target,
@@ -106,10 +68,8 @@ fn read_array<'py>(
         }
         Err(error) => return Err(error),
     };
-    let size = target.len()?;
-    let start = first_value(Side::Server, header, count, size, false);
-    store(&target, start?, array)?;
-    Ok(Some(size))
+    let start = first_value(Side::Server, header, count, target.len()?, false);
+    store(&target, start?, array)
 }
 
 fn store(target: &Bound<'_, PyAny>, start: usize, array: &Array<'_>) -> PyResult<()> {
