@@ -37,20 +37,13 @@ def _compute_gradient(server: Any, request: Request) -> list[bytes]:
 
 
 COMPUTE_FUNCTION = Rpc(
-    "ComputeFunction",
-    with_outputs=False,
-    takes_discrete_outputs=False,
-    with_partials=False,
-    compute=_compute_function,
-    stock=SERVER.stock(ExplicitServer, "ComputeFunction"),
+    "ComputeFunction", _compute_function, SERVER.stock(ExplicitServer, "ComputeFunction")
 )
 COMPUTE_GRADIENT = Rpc(
     "ComputeGradient",
-    with_outputs=False,
-    takes_discrete_outputs=False,
+    _compute_gradient,
+    SERVER.stock(ExplicitServer, "ComputeGradient"),
     with_partials=True,
-    compute=_compute_gradient,
-    stock=SERVER.stock(ExplicitServer, "ComputeGradient"),
 )
 
 

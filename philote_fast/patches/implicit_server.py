@@ -48,27 +48,24 @@ def _compute_residual_gradients(server: Any, request: Request) -> list[bytes]:
 
 COMPUTE_RESIDUALS = Rpc(
     "ComputeResiduals",
+    _compute_residuals,
+    SERVER.stock(ImplicitServer, "ComputeResiduals"),
     with_outputs=True,
     takes_discrete_outputs=True,
-    with_partials=False,
-    compute=_compute_residuals,
-    stock=SERVER.stock(ImplicitServer, "ComputeResiduals"),
 )
 SOLVE_RESIDUALS = Rpc(
     "SolveResiduals",
+    _solve_residuals,
+    SERVER.stock(ImplicitServer, "SolveResiduals"),
     with_outputs=True,
-    takes_discrete_outputs=False,
-    with_partials=False,
-    compute=_solve_residuals,
-    stock=SERVER.stock(ImplicitServer, "SolveResiduals"),
 )
 COMPUTE_RESIDUAL_GRADIENTS = Rpc(
     "ComputeResidualGradients",
+    _compute_residual_gradients,
+    SERVER.stock(ImplicitServer, "ComputeResidualGradients"),
     with_outputs=True,
     takes_discrete_outputs=True,
     with_partials=True,
-    compute=_compute_residual_gradients,
-    stock=SERVER.stock(ImplicitServer, "ComputeResidualGradients"),
 )
 
 

@@ -35,15 +35,15 @@ class Rpc(NamedTuple):
     """How one compute RPC differs from the others."""
 
     name: str
-    #: Whether the request carries outputs too, as for implicit disciplines.
-    with_outputs: bool
-    #: Whether stock collects discrete outputs from the request.
-    takes_discrete_outputs: bool
-    with_partials: bool
     #: Calls the discipline and returns the reply's messages.
     compute: Callable[[Any, Request], list[bytes]]
-    #: Stock's method of that name.
-    stock: Callable[[Any, Iterator[Any], Any], Iterator[Any]]
+    #: The method of stock's servicer.
+    stock: Callable[[Any, Any, Any], Iterator[Any]]
+    #: Whether the request carries outputs too, as for implicit disciplines.
+    with_outputs: bool = False
+    #: Whether stock collects discrete outputs from the request.
+    takes_discrete_outputs: bool = False
+    with_partials: bool = False
 
 
 def serve(server: Any, rpc: Rpc, requests: Iterable[Any], context: Any) -> Iterator[bytes]:

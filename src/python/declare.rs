@@ -11,9 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 
 use self::follower::Follower;
+use crate::table::kind;
 use crate::wire::metadata::VariableMetaData;
-
-const RESIDUAL: i32 = 2;
 
 /// The variables that one metadata list declares.
 #[pyclass(frozen, module = "philote_fast._core")]
@@ -92,7 +91,7 @@ impl Declared {
         }
         self.append(&mut known, list, &declaration, kind)?;
         if residual {
-            self.append(&mut known, list, &declaration, RESIDUAL)?;
+            self.append(&mut known, list, &declaration, kind::RESIDUAL)?;
         }
         Ok(true)
     }
