@@ -64,15 +64,12 @@ def claim(self: Any, name: str, kind: int, what: str) -> None:
 
 
 def describe(name: str, kind: int, shape: Any, units: str, dynamic_shape: bool) -> Any:
-    """Build the metadata message, field by field as stock does, leaving out what is default."""
+    """Build the metadata message, field by field as stock does."""
     meta = data.VariableMetaData()
-    if kind:
-        meta.type = kind
+    meta.type = kind
     meta.name = name
-    if dynamic_shape:
-        meta.dynamic_shape = True
-    else:
+    if not dynamic_shape:
         meta.shape.extend(shape)
-    if units:
-        meta.units = units
+    meta.units = units
+    meta.dynamic_shape = dynamic_shape
     return meta

@@ -137,6 +137,8 @@ def filling(fill: Callable[[Any, Any], None]) -> Callable[[int], Subject]:
 
 
 def fill_peer(message: Any, values: Any) -> None:
+    # Merged data would be appended to what the message has; the core's function replaces it.
+    message.ClearField("data")
     message.MergeFromString(b"".join((peer.payload_prefix(values.size), values)))
 
 

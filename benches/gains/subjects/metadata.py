@@ -25,30 +25,35 @@ class Channel:
     unary_unary = unary_stream = stream_unary = stream_stream = _method
 
 
-def declare(size: int) -> Subject:
-    """Declare `size` inputs and `size` outputs; time is for each declaration."""
-    names = [f"variable_{index}" for index in range(size)]
-    kinds = data.VariableType.kInput, data.VariableType.kOutput
-    expected = [
-        data.VariableMetaData(type=kind, name=name, shape=(3,), units="m").SerializeToString()
-        for kind in kinds
-        for name in names
-    ]
+def declaring(**options: Any) -> Callable[[int], Subject]:
+    """Make subjects that declare inputs and as many outputs; time is for each declaration."""
 
-    def run() -> Any:
-        discipline = ExplicitDiscipline()
-        add_input, add_output = discipline.add_input, discipline.add_output
-        for name in names:
-            add_input(name, shape=(3,), units="m")
-        for name in names:
-            add_output(name, shape=(3,), units="m")
-        return discipline
+    def subject(size: int) -> Subject:
+        names = [f"variable_{index}" for index in range(size)]
+        shape, units = options.get("shape", (1,)), options.get("units", "")
+        expected = [
+            data.VariableMetaData(
+                type=kind, name=name, shape=shape, units=units
+            ).SerializeToString()
+            for kind in (data.VariableType.kInput, data.VariableType.kOutput)
+            for name in names
+        ]
 
-    def check(discipline: Any) -> None:
-        if [meta.SerializeToString() for meta in discipline._var_meta] != expected:
-            raise AssertionError("not the metadata that stock makes")
+        def run() -> Any:
+            discipline = ExplicitDiscipline()
+            for name in names:
+                discipline.add_input(name, **options)
+            for name in names:
+                discipline.add_output(name, **options)
+            return discipline
 
-    return Subject(run, check, items=2 * size)
+        def check(discipline: Any) -> None:
+            if [meta.SerializeToString() for meta in discipline._var_meta] != expected:
+                raise AssertionError("not the metadata that stock makes")
+
+        return Subject(run, check, items=2 * size)
+
+    return subject
 
 
 def preallocate_partials(size: int) -> Subject:
@@ -129,7 +134,8 @@ def chunk_indices(size: int) -> Subject:
 
 
 SUBJECTS: dict[str, Callable[[int], Subject]] = {
-    "declare": declare,
+    "declare": declaring(shape=(3,), units="m"),
+    "declare.scalars": declaring(),
     "preallocate_partials": preallocate_partials,
     "apply_shapes.server": apply_shapes_server,
     "apply_shapes.client": apply_shapes_client,
