@@ -207,12 +207,15 @@ def metadata() -> list[Case]:
     return [
         flavours("preallocate_partials, 1,000 partials", "preallocate_partials", 1000, faster(100)),
         linear("preallocate_partials, time for each partial", "preallocate_partials"),
-        flavours("declare 2,000 inputs and 2,000 outputs", "declare", 2000, faster(50, 1.5)),
+        flavours(
+            "declare 2,000 inputs and 2,000 outputs", "declare", 2000, faster(50, 1.5), rounds=7
+        ),
         flavours(
             "declare 2,000 inputs and 2,000 outputs, scalars without units",
             "declare.scalars",
             2000,
             faster(50, 1.5),
+            rounds=7,
         ),
         linear("declare, time for each variable", "declare"),
         linear("apply shapes in the server, time for each variable", "apply_shapes.server"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,26 @@ from numpy.typing import NDArray
 from philote_mdo.general import ExplicitDiscipline
 
 
+@cache
 def doubles(size: int) -> NDArray[np.float64]:
-    """Give reproducible doubles of many magnitudes, with the odd ones that a codec may spoil."""
+    """Give reproducible doubles of many magnitudes, with the odd ones that a codec may spoil.
+
+    Subjects that are compared share one array: where it lies in its page changes how fast it is
+    copied, by a third.
+    """
     values = np.random.default_rng(20_240_607).standard_normal(size)
     values *= 10.0 ** (np.arange(size) % 40 - 20)
     odd = np.array([np.nan, np.inf, -np.inf, -0.0, 5e-324, 1.7976931348623157e308])
     if size > 100:
         values[10 : 10 + odd.size] = odd
+    values.flags.writeable = False
     return values
+
+
+@cache
+def destination(size: int) -> NDArray[np.float64]:
+    """Give the array that subjects of a size decode into, one for all as in `doubles`."""
+    return np.zeros(size)
 
 
 def same_bits(got: Any, expected: NDArray[np.float64]) -> None:

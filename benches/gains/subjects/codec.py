@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import philote_mdo.generated.data_pb2 as data
 
 from gains.peer import codec as peer
-from gains.problems import doubles, same_bits
+from gains.problems import destination, doubles, same_bits
 from gains.timing import Subject
 from philote_fast import wire
 
@@ -96,7 +97,7 @@ def into_place(
     def subject(size: int) -> Subject:
         values = doubles(size)
         origin = source(values)
-        flat = np.zeros(size)
+        flat = destination(size)
 
         def check(_: Any) -> None:
             same_bits(flat, values)
@@ -110,6 +111,16 @@ def into_place(
 
 def copy_to(source: Any, flat: Any) -> None:
     np.copyto(flat, source)
+
+
+@cache
+def encoded_size(size: int) -> bytes:
+    """Give the message of some doubles, one for all subjects of a size."""
+    return encode_peer(doubles(size))
+
+
+def encoded(values: Any) -> bytes:
+    return encoded_size(values.size)
 
 
 def received(values: Any) -> Any:
@@ -147,10 +158,10 @@ SUBJECTS: dict[str, Callable[[int], Subject]] = {
     "encode.wire": encoding(encode_wire),
     "encode.stock": encoding(encode_stock),
     "encode.peer": encoding(encode_peer),
-    "decode.copyto": into_place(copy_to, lambda values: values.copy()),
-    "decode.wire": into_place(decode_wire, encode_peer),
-    "decode.stock": into_place(decode_stock, encode_peer),
-    "decode.peer": into_place(decode_peer, encode_peer),
+    "decode.copyto": into_place(copy_to, lambda values: values),
+    "decode.wire": into_place(decode_wire, encoded),
+    "decode.stock": into_place(decode_stock, encoded),
+    "decode.peer": into_place(decode_peer, encoded),
     "message.read.wire": into_place(lambda m, flat: wire.read_array_into(m, flat), received),
     "message.read.peer": into_place(peer.copy_out, received),
     "message.fill.wire": filling(lambda m, values: wire.set_array_data(m, values)),

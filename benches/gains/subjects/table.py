@@ -9,7 +9,8 @@ import numpy as np
 import philote_mdo.generated.data_pb2 as data
 from philote_mdo.general import ExplicitServer
 
-from gains.problems import Gradient, doubles, same_bits
+from gains.problems import Gradient, destination, doubles, same_bits
+from gains.subjects.codec import encoded
 from gains.subjects.scalars import encode_peer, variables
 from gains.timing import Subject
 from philote_fast import _core
@@ -58,13 +59,22 @@ def write(
     return subject
 
 
-def read_into(request: Callable[[int], dict[str, Any]]) -> Callable[[int], Subject]:
+def one_buffer(inputs: dict[str, Any]) -> list[bytes]:
+    """Encode a request of one array."""
+    return [encoded(value) for value in inputs.values()]
+
+
+def read_into(
+    request: Callable[[int], dict[str, Any]],
+    encode: Callable[[dict[str, Any]], list[bytes]],
+    allocate: Callable[[int], Any],
+) -> Callable[[int], Subject]:
     """Make subjects that read a request into arrays that are there already."""
 
     def subject(size: int) -> Subject:
         inputs = request(size)
-        frames = encode_peer(inputs)
-        flat = {name: np.zeros(value.size) for name, value in inputs.items()}
+        frames = encode(inputs)
+        flat = {name: allocate(value.size) for name, value in inputs.items()}
 
         def run() -> None:
             _core.read_into(frames, flat, None, {}, {})
@@ -119,10 +129,10 @@ def check_scalars(got: Any, inputs: dict[str, Any]) -> None:
 
 SUBJECTS: dict[str, Callable[[int], Subject]] = {
     "encode.table": write(one_array),
-    "decode.table": read_into(one_array),
+    "decode.table": read_into(one_array, one_buffer, destination),
     "scalars.encode.table": write(variables),
     "scalars.encode.call": write(variables, look_up=True),
-    "scalars.decode.table": read_into(variables),
+    "scalars.decode.table": read_into(variables, encode_peer, np.zeros),
     "scalars.fresh.table": read_fresh,
     "scalars.fresh.stock": read_fresh_stock,
 }
