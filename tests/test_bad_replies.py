@@ -267,7 +267,7 @@ def test_a_wrong_size_where_the_metadata_is_not_known(count):
     """The server knows, and refuses."""
     with local.explicit(echo(), setup=False) as (client, _):
         client.run_setup()
-        with pytest.raises(PhiloteServerError, match="'x'.* with 5 values") as caught:
+        with pytest.raises(PhiloteServerError, match=r"'x'.* with 5 values") as caught:
             client.run_compute({"x": np.ones(count)})
         assert caught.value.__cause__.code() == grpc.StatusCode.INVALID_ARGUMENT
 

@@ -1,4 +1,4 @@
-"""Test doubles, interceptors and direct calls: each sees ``VariableMessage`` objects, as in stock."""
+"""Doubles, interceptors and direct calls: each sees ``VariableMessage`` objects, as in stock."""
 
 import contextlib
 from unittest import mock
@@ -83,7 +83,7 @@ def test_errors_of_a_double(flavour):
         client._expl_stub = mock.Mock()
         client._expl_stub.ComputeFunction.side_effect = Failure()
         with pytest.raises(
-            PhiloteServerError, match="^Server error during run_compute: out of order$"
+            PhiloteServerError, match=r"^Server error during run_compute: out of order$"
         ) as caught:
             client.run_compute(X)
         assert isinstance(caught.value.__cause__, Failure)

@@ -198,9 +198,11 @@ def test_a_partial_that_is_no_pair(key, flavour):
     def partials(inputs, jacobian):
         jacobian[key] = np.ones(5)
 
-    with local.explicit(Explicit(X_SHAPE, {"y": (1,)}, None, [("y", "x")], partials)) as (c, _):
-        with pytest.raises(PhiloteServerError, match=r"PairDict keys must be a 2-tuple, got"):
-            c.run_compute_partials(X)
+    with (
+        local.explicit(Explicit(X_SHAPE, {"y": (1,)}, None, [("y", "x")], partials)) as (client, _),
+        pytest.raises(PhiloteServerError, match=r"PairDict keys must be a 2-tuple, got"),
+    ):
+        client.run_compute_partials(X)
 
 
 X_SHAPE = {"x": (5,)}
@@ -209,9 +211,11 @@ X_SHAPE = {"x": (5,)}
 def test_names_that_are_no_text():
     for name in (None, 5, b"y", ("y",)):
         discipline = Explicit(X_SHAPE, {"y": (5,)}, lambda i, o, name=name: o.update({name: FIVE}))
-        with local.explicit(discipline) as (client, _):
-            with pytest.raises(PhiloteServerError, match="name of a variable must be a string"):
-                client.run_compute(X)
+        with (
+            local.explicit(discipline) as (client, _),
+            pytest.raises(PhiloteServerError, match="name of a variable must be a string"),
+        ):
+            client.run_compute(X)
 
 
 def test_outputs_replaced_while_they_are_read():
