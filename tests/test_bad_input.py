@@ -165,6 +165,13 @@ def test_chunks_in_any_order(channels, rpc):
     assert len(list(raw(channel, rpc)(iter(serialized(*chunks))))) == 1
 
 
+@pytest.mark.parametrize("rpc", RPCS)
+def test_messages_of_nothing_are_passed_over(channels, rpc):
+    channel = channel_for(channels, rpc)
+    request = serialized(b"", GOOD, data.VariableMessage())
+    assert len(list(raw(channel, rpc)(iter(request)))) == 1
+
+
 @pytest.mark.parametrize("rpc", EXPLICIT_RPCS)
 def test_an_output_to_an_explicit_server(channels, rpc):
     texts = ("output 'y'", "range 0 to 4", "no output")

@@ -1,5 +1,7 @@
 """Bad input to a client: from the user, and from a server that sends what it should not."""
 
+import collections
+
 import grpc
 import numpy as np
 import philote_mdo.general as pmdo
@@ -98,6 +100,14 @@ def assert_goes_on(server, call):
     replies[:] = [call.chunk("y", np.arange(float(call.size)))]
     (value,) = call(channel).values()
     assert value.ravel().tolist() == list(range(call.size))
+
+
+def test_messages_of_nothing_are_passed_over(server, call, flavour):
+    channel, replies = server
+    whole = call.chunk("y", np.ones(call.size))
+    replies[:] = [b"", whole, data.VariableMessage()]
+    (value,) = call(channel).values()
+    assert value.ravel().tolist() == [1.0] * call.size
 
 
 def test_an_unknown_name(server, call):
@@ -220,6 +230,10 @@ def test_silent_wrong_numbers_of_stock(server, flavour):
                 CALLS[0](channel)
 
 
+class PairlessDict(dict):
+    pass
+
+
 def echo():
     return Explicit({"x": (5,)}, {"y": (5,)}, lambda inputs, out: out.update(y=inputs["x"]))
 
@@ -239,11 +253,12 @@ WRONG_DTYPES = {
 @pytest.mark.parametrize("setup", [True, False], ids=["metadata", "no metadata"])
 @pytest.mark.parametrize("case", WRONG_DTYPES)
 def test_a_wrong_dtype(case, setup):
-    """TypeError before anything is sent; the variable is named."""
+    """An error of both kinds before anything is sent; the variable is named."""
     with local.explicit(echo(), setup=setup) as (client, servicer):
         client.run_setup()
-        with pytest.raises(TypeError, match=r"variable 'x'|complex step.*'x'"):
+        with pytest.raises(TypeError, match=r"variable 'x'|complex step.*'x'") as caught:
             client.run_compute({"x": WRONG_DTYPES[case]})
+        assert isinstance(caught.value, PhiloteValidationError)
         assert servicer._discipline.seen == []
         client.get_variable_definitions()
         client.run_compute({"x": np.ones(5)})
@@ -280,6 +295,22 @@ def test_no_array(value, flavour):
             PhiloteValidationError, match=f"^Variable 'x' must be a numpy ndarray, got {kind}.$"
         ):
             client.run_compute({"x": value})
+
+
+class Computed(dict):
+    """A dict whose items are made when they are asked for."""
+
+    def items(self):
+        return [("x", np.arange(5.0))]
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [Computed(), collections.OrderedDict(x=np.arange(5.0)), PairlessDict(x=np.arange(5.0))],
+)
+def test_dicts_of_other_classes(inputs, flavour):
+    with local.explicit(echo()) as (client, _):
+        assert client.run_compute(inputs)["y"].tolist() == [0.0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("inputs", [None, [], "x", [("x", np.ones(5))]])

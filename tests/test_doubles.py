@@ -249,6 +249,18 @@ def test_messages_that_are_doubles(flavour):
     assert list(reply.continuous.data) == [2.0, 4, 6, 8, 10]
 
 
+def test_stream_options_that_are_doubles(flavour):
+    """Reading does not ask for them, writing refuses them."""
+    with pair("run_compute") as (client, servicer):
+        servicer._stream_opts = mock.Mock()
+        with pytest.raises(PhiloteServerError, match="chunk_size must be a positive integer"):
+            client.run_compute(X)
+        client._stream_options = mock.Mock()
+        assert client._recover_outputs([output("y", FIVE)])["y"].tolist() == FIVE.tolist()
+        with pytest.raises(PhiloteValidationError, match="chunk_size must be a positive integer"):
+            client.run_compute(X)
+
+
 @pytest.mark.parametrize("name", ["_recover_outputs", "_recover_residuals", "_recover_partials"])
 def test_recovering_is_called_directly_with_a_generator_that_fails(name, flavour):
     client = pmdo.ExplicitClient(mock.Mock())

@@ -240,6 +240,10 @@ def test_preallocation_with_other_arrays(flavour):
 HOOKS = [
     ("run_compute", "philote_mdo.utils.get_chunk_indices"),
     ("run_compute", "philote_mdo.general.explicit_server.get_chunk_indices"),
+    ("run_compute", "philote_mdo.general.discipline_client.validate_is_dict"),
+    ("run_compute", "philote_mdo.general.discipline_client.validate_numpy_array"),
+    ("run_compute", "philote_mdo.general.explicit_client.validate_is_dict"),
+    ("run_solve_residuals", "philote_mdo.general.implicit_client.validate_is_dict"),
     ("run_compute", "philote_mdo.general.discipline_server.get_flattened_view"),
     ("run_compute", "philote_mdo.utils.get_flattened_view"),
     ("run_compute_partials", "philote_mdo.general.explicit_server.get_chunk_indices"),
