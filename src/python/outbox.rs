@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use super::arrays::{Values, values_of};
 use super::buffers::bytes_of;
 use super::discrete::to_value;
-use super::errors::validation;
+use super::errors::{validation, wrong_dtype};
 use crate::table::{Headers, Role, Slot, kind, label, write_header};
 use crate::wire;
 
@@ -134,11 +134,14 @@ impl<'py> Outbox<'py> {
         let ravel = value.getattr_opt(intern!(self.py, "ravel"))?;
         match (ravel, value.hasattr(intern!(self.py, "size"))?) {
             (Some(ravel), true) => values_of(&ravel.call0()?, name),
-            _ => Err(PyTypeError::new_err(format!(
-                "{} {label} must be a NumPy array, got {}",
-                kind::noun(kind),
-                value.get_type().name()?
-            ))),
+            _ => Err(wrong_dtype(
+                self.py,
+                format!(
+                    "{} {label} must be a NumPy array, got {}",
+                    kind::noun(kind),
+                    value.get_type().name()?
+                ),
+            )),
         }
     }
 
