@@ -11,7 +11,7 @@ from philote_mdo.utils import PhiloteServerError, PhiloteValidationError
 
 from . import local, made
 from .made import Explicit, array, output
-from .peers import channel_to
+from .peers import channel_to, client_side
 
 EXTREME = 2**63 - 1
 
@@ -262,6 +262,16 @@ def test_a_wrong_dtype(case, setup):
         assert servicer._discipline.seen == []
         client.get_variable_definitions()
         client.run_compute({"x": np.ones(5)})
+
+
+def test_dtypes_that_stock_makes_wrong_numbers_of():
+    """Stock cuts objects at the None, spreads the one before it, and drops imaginary parts."""
+    with client_side("stock"), local.explicit(echo()) as (client, _):
+        objects = np.array([7, None, 2, 3, 4], dtype=object)
+        assert client.run_compute({"x": objects})["y"].tolist() == [7.0] * 5
+        with pytest.warns(np.exceptions.ComplexWarning):
+            found = client.run_compute({"x": WRONG_DTYPES["complex"]})["y"]
+        assert found.tolist() == [1.0] * 5
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 6, 10])

@@ -215,9 +215,7 @@ def test_names_that_are_no_text():
         discipline = Explicit(X_SHAPE, {"y": (5,)}, lambda i, o, name=name: o.update({name: FIVE}))
         with (
             local.explicit(discipline) as (client, _),
-            pytest.raises(
-                PhiloteServerError, match=r"must be a string|can't decode"
-            ),
+            pytest.raises(PhiloteServerError, match=r"must be a string|can't decode"),
         ):
             client.run_compute(X)
 
