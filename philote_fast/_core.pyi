@@ -11,7 +11,11 @@ from philote_mdo.generated.data_pb2 import Array
 
 __version__: str
 
-def use_exceptions(validation: type[BaseException], malformed: type[BaseException]) -> None: ...
+def use_exceptions(
+    validation: type[BaseException],
+    malformed: type[BaseException],
+    wrong_dtype: type[BaseException],
+) -> None: ...
 
 @final
 class Continuous:

@@ -1,5 +1,7 @@
 """Bad input to a client: from the user, and from a server that sends what it should not."""
 
+import collections
+
 import grpc
 import numpy as np
 import philote_mdo.general as pmdo
@@ -9,7 +11,7 @@ from philote_mdo.utils import PhiloteServerError, PhiloteValidationError
 
 from . import local, made
 from .made import Explicit, array, output
-from .peers import channel_to
+from .peers import channel_to, client_side
 
 EXTREME = 2**63 - 1
 
@@ -98,6 +100,14 @@ def assert_goes_on(server, call):
     replies[:] = [call.chunk("y", np.arange(float(call.size)))]
     (value,) = call(channel).values()
     assert value.ravel().tolist() == list(range(call.size))
+
+
+def test_messages_of_nothing_are_passed_over(server, call, flavour):
+    channel, replies = server
+    whole = call.chunk("y", np.ones(call.size))
+    replies[:] = [b"", whole, data.VariableMessage()]
+    (value,) = call(channel).values()
+    assert value.ravel().tolist() == [1.0] * call.size
 
 
 def test_an_unknown_name(server, call):
@@ -220,6 +230,10 @@ def test_silent_wrong_numbers_of_stock(server, flavour):
                 CALLS[0](channel)
 
 
+class PairlessDict(dict):
+    pass
+
+
 def echo():
     return Explicit({"x": (5,)}, {"y": (5,)}, lambda inputs, out: out.update(y=inputs["x"]))
 
@@ -239,14 +253,25 @@ WRONG_DTYPES = {
 @pytest.mark.parametrize("setup", [True, False], ids=["metadata", "no metadata"])
 @pytest.mark.parametrize("case", WRONG_DTYPES)
 def test_a_wrong_dtype(case, setup):
-    """TypeError before anything is sent; the variable is named."""
+    """An error of both kinds before anything is sent; the variable is named."""
     with local.explicit(echo(), setup=setup) as (client, servicer):
         client.run_setup()
-        with pytest.raises(TypeError, match=r"variable 'x'|complex step.*'x'"):
+        with pytest.raises(TypeError, match=r"variable 'x'|complex step.*'x'") as caught:
             client.run_compute({"x": WRONG_DTYPES[case]})
+        assert isinstance(caught.value, PhiloteValidationError)
         assert servicer._discipline.seen == []
         client.get_variable_definitions()
         client.run_compute({"x": np.ones(5)})
+
+
+def test_dtypes_that_stock_makes_wrong_numbers_of():
+    """Stock cuts objects at the None, spreads the one before it, and drops imaginary parts."""
+    with client_side("stock"), local.explicit(echo()) as (client, _):
+        objects = np.array([7, None, 2, 3, 4], dtype=object)
+        assert client.run_compute({"x": objects})["y"].tolist() == [7.0] * 5
+        with pytest.warns(np.exceptions.ComplexWarning):
+            found = client.run_compute({"x": WRONG_DTYPES["complex"]})["y"]
+        assert found.tolist() == [1.0] * 5
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 6, 10])
@@ -267,7 +292,7 @@ def test_a_wrong_size_where_the_metadata_is_not_known(count):
     """The server knows, and refuses."""
     with local.explicit(echo(), setup=False) as (client, _):
         client.run_setup()
-        with pytest.raises(PhiloteServerError, match="'x'.* with 5 values") as caught:
+        with pytest.raises(PhiloteServerError, match=r"'x'.* with 5 values") as caught:
             client.run_compute({"x": np.ones(count)})
         assert caught.value.__cause__.code() == grpc.StatusCode.INVALID_ARGUMENT
 
@@ -280,6 +305,22 @@ def test_no_array(value, flavour):
             PhiloteValidationError, match=f"^Variable 'x' must be a numpy ndarray, got {kind}.$"
         ):
             client.run_compute({"x": value})
+
+
+class Computed(dict):
+    """A dict whose items are made when they are asked for."""
+
+    def items(self):
+        return [("x", np.arange(5.0))]
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [Computed(), collections.OrderedDict(x=np.arange(5.0)), PairlessDict(x=np.arange(5.0))],
+)
+def test_dicts_of_other_classes(inputs, flavour):
+    with local.explicit(echo()) as (client, _):
+        assert client.run_compute(inputs)["y"].tolist() == [0.0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("inputs", [None, [], "x", [("x", np.ones(5))]])

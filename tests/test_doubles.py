@@ -1,4 +1,4 @@
-"""Test doubles, interceptors and direct calls: each sees ``VariableMessage`` objects, as in stock."""
+"""Doubles, interceptors and direct calls: each sees ``VariableMessage`` objects, as in stock."""
 
 import contextlib
 from unittest import mock
@@ -83,7 +83,7 @@ def test_errors_of_a_double(flavour):
         client._expl_stub = mock.Mock()
         client._expl_stub.ComputeFunction.side_effect = Failure()
         with pytest.raises(
-            PhiloteServerError, match="^Server error during run_compute: out of order$"
+            PhiloteServerError, match=r"^Server error during run_compute: out of order$"
         ) as caught:
             client.run_compute(X)
         assert isinstance(caught.value.__cause__, Failure)
@@ -247,6 +247,18 @@ def test_messages_that_are_doubles(flavour):
     servicer.Setup(None, mock.Mock())
     (reply,) = servicer.ComputeFunction([Fake("x", [1.0, 2, 3, 4, 5])], mock.Mock())
     assert list(reply.continuous.data) == [2.0, 4, 6, 8, 10]
+
+
+def test_stream_options_that_are_doubles(flavour):
+    """Reading does not ask for them, writing refuses them."""
+    with pair("run_compute") as (client, servicer):
+        servicer._stream_opts = mock.Mock()
+        with pytest.raises(PhiloteServerError, match="chunk_size must be a positive integer"):
+            client.run_compute(X)
+        client._stream_options = mock.Mock()
+        assert client._recover_outputs([output("y", FIVE)])["y"].tolist() == FIVE.tolist()
+        with pytest.raises(PhiloteValidationError, match="chunk_size must be a positive integer"):
+            client.run_compute(X)
 
 
 @pytest.mark.parametrize("name", ["_recover_outputs", "_recover_residuals", "_recover_partials"])

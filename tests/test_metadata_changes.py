@@ -97,7 +97,7 @@ def test_cleared_and_not_set_up():
     with local.explicit(doubling()) as (client, servicer):
         check(client, 3)
         servicer._discipline._clear_data()
-        with pytest.raises(PhiloteServerError, match="'x'.*not declared"):
+        with pytest.raises(PhiloteServerError, match=r"'x'.*not declared"):
             client.run_compute({"x": np.ones(3)})
 
 

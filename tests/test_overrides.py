@@ -86,7 +86,7 @@ def result_of(call):
 
 
 def subclass(base, log, *names):
-    """Return a subclass whose named methods note what they were given and call those of the base."""
+    """Return a subclass whose named methods note that they were called, and call the base."""
 
     def method(name):
         def overridden(self, *args, **kwargs):
@@ -240,6 +240,10 @@ def test_preallocation_with_other_arrays(flavour):
 HOOKS = [
     ("run_compute", "philote_mdo.utils.get_chunk_indices"),
     ("run_compute", "philote_mdo.general.explicit_server.get_chunk_indices"),
+    ("run_compute", "philote_mdo.general.discipline_client.validate_is_dict"),
+    ("run_compute", "philote_mdo.general.discipline_client.validate_numpy_array"),
+    ("run_compute", "philote_mdo.general.explicit_client.validate_is_dict"),
+    ("run_solve_residuals", "philote_mdo.general.implicit_client.validate_is_dict"),
     ("run_compute", "philote_mdo.general.discipline_server.get_flattened_view"),
     ("run_compute", "philote_mdo.utils.get_flattened_view"),
     ("run_compute_partials", "philote_mdo.general.explicit_server.get_chunk_indices"),
@@ -292,7 +296,7 @@ def test_the_signatures(flavour):
             for name in names & set(dir(kind)):
                 assert str(inspect.signature(getattr(kind, name))) == SIGNATURES[name]
             double = mock.create_autospec(kind, instance=True)
-            with pytest.raises(TypeError, match="required|missing"):
+            with pytest.raises(TypeError, match=r"required|missing"):
                 getattr(double, call if hasattr(kind, call) else RPC_OF[call])()
     run = pmdo.ExplicitClient.run_compute
     assert (run.__module__, run.__qualname__) == (

@@ -1,4 +1,4 @@
-"""Many threads, failing calls, cancelled calls, and thousands of calls that leave nothing behind."""
+"""Many threads, failing and cancelled calls, and a thousand calls that leave nothing behind."""
 
 import gc
 import sys
@@ -110,11 +110,11 @@ def test_arrays_changed_by_another_thread():
 def test_a_discipline_that_fails_keeps_the_server_serving(flavour):
     """Every kind of failure in a row, and a good call after each."""
 
-    class Odd(Exception):
+    class OddError(Exception):
         def __str__(self):
             return "odd"
 
-    failures = [ValueError("v"), KeyError("k"), Odd(), MemoryError("m"), RecursionError("r")]
+    failures = [ValueError("v"), KeyError("k"), OddError(), MemoryError("m"), RecursionError("r")]
     at = []
 
     def compute(inputs, outputs):
@@ -137,7 +137,7 @@ def resident():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_thousands_of_calls_leave_nothing_behind():
+def test_a_thousand_calls_leave_nothing_behind():
     """Neither good calls nor refused ones: 500 of each, 0.4 MB each way."""
     with local.explicit(doubling(50_000)) as (client, servicer):
         good = {"x": np.arange(1.0, 50_001)}
@@ -192,21 +192,23 @@ def test_a_waiting_call_is_cancelled(raw_bytes):
         assert leave.wait(30)
         outputs["y"] = inputs["x"]
 
-    with local.explicit(Explicit({"x": (2,)}, {"y": (2,)}, compute)) as (client, servicer):
-        with local.served(servicer) as address, channel_to(address) as channel:
-            request = [array("x", [1.0, 2.0])]
-            if raw_bytes:
-                call = raw(channel, "ComputeFunction")(iter(serialized(*request)))
-            else:
-                stub = pmdo.ExplicitClient(channel)._expl_stub
-                call = stub.ComputeFunction(iter(request))
-            assert entered.wait(30)
-            call.cancel()
-            with pytest.raises(grpc.RpcError) as caught:
-                list(call)
-            assert caught.value.code() == grpc.StatusCode.CANCELLED
-            leave.set()
-            assert client.run_compute({"x": np.ones(2)})["y"].tolist() == [1.0, 1.0]
+    with (
+        local.explicit(Explicit({"x": (2,)}, {"y": (2,)}, compute)) as (client, servicer),
+        local.served(servicer) as address,
+        channel_to(address) as channel,
+    ):
+        request = [array("x", [1.0, 2.0])]
+        if raw_bytes:
+            call = raw(channel, "ComputeFunction")(iter(serialized(*request)))
+        else:
+            call = pmdo.ExplicitClient(channel)._expl_stub.ComputeFunction(iter(request))
+        assert entered.wait(30)
+        call.cancel()
+        with pytest.raises(grpc.RpcError) as caught:
+            list(call)
+        assert caught.value.code() == grpc.StatusCode.CANCELLED
+        leave.set()
+        assert client.run_compute({"x": np.ones(2)})["y"].tolist() == [1.0, 1.0]
 
 
 def test_a_channel_closed_under_a_waiting_call(flavour):

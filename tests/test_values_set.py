@@ -1,5 +1,6 @@
 """What a discipline may set its outputs, residuals and partials to."""
 
+import grpc
 import numpy as np
 import philote_mdo.general as pmdo
 import pytest
@@ -114,6 +115,7 @@ def test_what_is_refused(call, case):
     value, text = REFUSED[case]
     with pytest.raises(PhiloteServerError, match=text) as caught:
         call(value)
+    assert caught.value.__cause__.code() == grpc.StatusCode.INVALID_ARGUMENT
     assert "'y'" in str(caught.value) or "'s' with respect to 'x'" in str(caught.value)
 
 
@@ -198,20 +200,31 @@ def test_a_partial_that_is_no_pair(key, flavour):
     def partials(inputs, jacobian):
         jacobian[key] = np.ones(5)
 
-    with local.explicit(Explicit(X_SHAPE, {"y": (1,)}, None, [("y", "x")], partials)) as (c, _):
-        with pytest.raises(PhiloteServerError, match=r"PairDict keys must be a 2-tuple, got"):
-            c.run_compute_partials(X)
+    with (
+        local.explicit(Explicit(X_SHAPE, {"y": (1,)}, None, [("y", "x")], partials)) as (client, _),
+        pytest.raises(PhiloteServerError, match=r"PairDict keys must be a 2-tuple, got"),
+    ):
+        client.run_compute_partials(X)
 
 
 X_SHAPE = {"x": (5,)}
 
 
 def test_names_that_are_no_text():
-    for name in (None, 5, b"y", ("y",)):
+    for name in (None, 5, 1.5, ("y",), b"\xff"):
         discipline = Explicit(X_SHAPE, {"y": (5,)}, lambda i, o, name=name: o.update({name: FIVE}))
-        with local.explicit(discipline) as (client, _):
-            with pytest.raises(PhiloteServerError, match="name of a variable must be a string"):
-                client.run_compute(X)
+        with (
+            local.explicit(discipline) as (client, _),
+            pytest.raises(PhiloteServerError, match=r"must be a string|can't decode"),
+        ):
+            client.run_compute(X)
+
+
+def test_bytes_for_a_name(flavour):
+    """The protobuf runtime takes them for a text."""
+    discipline = Explicit(X_SHAPE, {"y": (5,)}, lambda i, outputs: outputs.update({b"y": i["x"]}))
+    with local.explicit(discipline) as (client, _):
+        assert client.run_compute({b"x": FIVE})["y"].tolist() == FIVE.tolist()
 
 
 def test_outputs_replaced_while_they_are_read():

@@ -6,9 +6,10 @@ from typing import Any
 
 import grpc
 from google.protobuf.empty_pb2 import Empty
+from philote_mdo.general import discipline_server
 from philote_mdo.general.discipline_server import DisciplineServer
 from philote_mdo.utils import PairDict
-from philote_mdo.utils.validation import PhiloteValidationError, validate_shape
+from philote_mdo.utils.validation import PhiloteValidationError
 
 from philote_fast import _core
 from philote_fast.patches.hooks import hooks_untouched
@@ -60,7 +61,7 @@ def SetVariableShapes(self: Any, request_iterator: Any, context: Any) -> Any:  #
 
 def _checked(meta: Any, declared: dict[tuple[int, str], Any]) -> Any:
     """Return a shape that may be set, checked in stock's order and with its texts."""
-    validate_shape(tuple(meta.shape), "SetVariableShapes")
+    discipline_server.validate_shape(tuple(meta.shape), "SetVariableShapes")
     var = declared.get((meta.type, meta.name))
     if var is None:
         raise PhiloteValidationError(f"SetVariableShapes: variable '{meta.name}' not found.")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import philote_mdo.general.discipline_client as discipline_client
 import philote_mdo.general.discipline_server as discipline_server
+import philote_mdo.general.explicit_client as explicit_client
 import philote_mdo.general.explicit_server as explicit_server
+import philote_mdo.general.implicit_client as implicit_client
 import philote_mdo.general.implicit_server as implicit_server
 from philote_mdo import utils
 
-from philote_fast.patches.registry import is_replacement
+from philote_fast.patches.registry import MISSING, is_replacement
 
 #: Each name that stock's compute code looks up at call time, with the namespace it looks in.
 _PLACES: tuple[tuple[dict[str, Any], str], ...] = (
@@ -19,6 +22,10 @@ _PLACES: tuple[tuple[dict[str, Any], str], ...] = (
     (vars(utils), "PairDict"),
     (vars(discipline_client), "_python_to_value"),
     (vars(discipline_client), "_value_to_python"),
+    (vars(discipline_client), "validate_is_dict"),
+    (vars(discipline_client), "validate_numpy_array"),
+    (vars(explicit_client), "validate_is_dict"),
+    (vars(implicit_client), "validate_is_dict"),
     (vars(discipline_server), "get_flattened_view"),
     (vars(discipline_server), "PairDict"),
     (vars(discipline_server), "_python_to_value"),
@@ -27,7 +34,19 @@ _PLACES: tuple[tuple[dict[str, Any], str], ...] = (
     (vars(explicit_server), "_python_to_value"),
     (vars(implicit_server), "get_chunk_indices"),
 )
-_STOCK = tuple(namespace[name] for namespace, name in _PLACES)
+
+
+def _stock(namespace: dict[str, Any], name: str) -> Any:
+    """Return philote_mdo's own, or ``MISSING`` where a double is there before this is imported."""
+    found = namespace.get(name)
+    is_code = isinstance(found, (types.FunctionType, type))
+    own = is_code and str(found.__module__).startswith("philote_mdo.")
+    return found if own else MISSING
+
+
+_STOCK = [_stock(*place) for place in _PLACES]
+# What was found last and was right. To compare with that takes a third of the time.
+_accepted = _STOCK
 
 
 def hooks_untouched() -> bool:
@@ -38,8 +57,12 @@ def hooks_untouched() -> bool:
     bool
         False where stock's own code must run, so that the double is called.
     """
-    for (namespace, name), stock in zip(_PLACES, _STOCK, strict=True):
-        current = namespace.get(name)
-        if current is not stock and not is_replacement(current):
+    global _accepted
+    current = [namespace.get(name) for namespace, name in _PLACES]
+    if current == _accepted:
+        return True
+    for now, stock in zip(current, _STOCK, strict=True):
+        if now is not stock and not is_replacement(now):
             return False
+    _accepted = current
     return True

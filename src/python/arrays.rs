@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-use super::{buffers, elements};
+use super::{buffers, elements, errors};
 
 const DOUBLE: usize = size_of::<f64>();
 
@@ -84,9 +84,10 @@ pub fn values_of<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<Values<
 fn converted<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<Values<'py>> {
     let array = elements::float64_array(value, name)?;
     Values::borrowed(&array).ok_or_else(|| {
-        PyTypeError::new_err(format!(
-            "variable '{name}': the values cannot be read as float64"
-        ))
+        errors::wrong_dtype(
+            value.py(),
+            format!("variable '{name}': the values cannot be read as float64"),
+        )
     })
 }
 

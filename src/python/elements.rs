@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyByteArray, PyBytes, PyComplex, PyFloat, PyString};
 
 use super::arrays::{self, Dtype};
-use super::errors::{chained, class_name};
+use super::errors::{chained, class_name, wrong_dtype};
 
 /// The first number of the dtypes that other packages define (bfloat16 and the like).
 const FIRST_USER_DTYPE: c_int = NPY_TYPES::NPY_USERDEF as c_int;
@@ -43,7 +43,7 @@ fn as_array<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, P
     numpy_function(py)?.call1((value,)).map_err(|cause| {
         let class = class_name(value);
         let text = format!("variable '{name}': a {class} that is not an array of numbers");
-        chained(py, PyTypeError::new_err(text), cause)
+        chained(py, wrong_dtype(py, text), cause)
     })
 }
 
@@ -75,16 +75,19 @@ fn quietly<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T>
 
 fn real_part<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     if value.getattr("imag")?.call_method0("any")?.is_truthy()? {
-        return Err(complex_step(name));
+        return Err(complex_step(value.py(), name));
     }
     let real = value.getattr("real")?;
     quietly(value.py(), || cast(&real))
 }
 
-fn complex_step(name: &str) -> PyErr {
-    PyTypeError::new_err(format!(
-        "Philote carries real values: a complex step cannot pass through (variable '{name}')"
-    ))
+fn complex_step(py: Python<'_>, name: &str) -> PyErr {
+    wrong_dtype(
+        py,
+        format!(
+            "Philote carries real values: a complex step cannot pass through (variable '{name}')"
+        ),
+    )
 }
 
 fn refused(value: &Bound<'_, PyAny>, name: &str) -> PyErr {
@@ -95,9 +98,12 @@ fn refused(value: &Bound<'_, PyAny>, name: &str) -> PyErr {
             |_| String::from("an unknown dtype"),
             |dtype| dtype.to_string_lossy().into_owned(),
         );
-    PyTypeError::new_err(format!(
-        "variable '{name}': values of dtype {dtype} cannot be sent, Philote carries real numbers"
-    ))
+    wrong_dtype(
+        value.py(),
+        format!(
+            "variable '{name}': values of dtype {dtype} cannot be sent, Philote carries real numbers"
+        ),
+    )
 }
 
 /// Element by element through `float()`, as stock reads an array: what a subclass makes of its elements counts.
@@ -121,17 +127,14 @@ fn number(item: &Bound<'_, PyAny>, index: usize, name: &str) -> PyResult<f64> {
     }
     if is_complex(item) {
         if item.getattr(intern!(item.py(), "imag"))?.is_truthy()? {
-            return Err(complex_step(name));
+            return Err(complex_step(item.py(), name));
         }
         return number(&item.getattr(intern!(item.py(), "real"))?, index, name);
     }
     if is_text(item) || is_time(item) {
         let class = item.get_type();
-        return Err(PyTypeError::new_err(not_real(
-            name,
-            index,
-            &format!("a {class}"),
-        )));
+        let text = not_real(name, index, &format!("a {class}"));
+        return Err(wrong_dtype(item.py(), text));
     }
     item.extract()
         .map_err(|cause| explained(item.py(), cause, index, name))
@@ -141,7 +144,7 @@ fn number(item: &Bound<'_, PyAny>, index: usize, name: &str) -> PyResult<f64> {
 fn explained(py: Python<'_>, cause: PyErr, index: usize, name: &str) -> PyErr {
     let text = not_real(name, index, &cause.value(py).to_string());
     if cause.is_instance_of::<PyTypeError>(py) {
-        chained(py, PyTypeError::new_err(text), cause)
+        chained(py, wrong_dtype(py, text), cause)
     } else if cause.is_instance_of::<PyOverflowError>(py) {
         chained(py, PyOverflowError::new_err(text), cause)
     } else {

@@ -17,6 +17,9 @@ static VALIDATION: Class = Mutex::new(None);
 /// `MalformedMessageError`.
 static MALFORMED: Class = Mutex::new(None);
 
+/// `WrongDtypeError`.
+static WRONG_DTYPE: Class = Mutex::new(None);
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(use_exceptions, module)?)
 }
@@ -29,6 +32,8 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 ///     Raised where stock raises ``PhiloteValidationError``.
 /// malformed : type
 ///     Raised for received bytes that are no message.
+/// wrong_dtype : type
+///     Raised for values that are no real numbers.
 ///
 /// Raises
 /// ------
@@ -38,14 +43,19 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 pub(super) fn use_exceptions(
     validation: &Bound<'_, PyType>,
     malformed: &Bound<'_, PyType>,
+    wrong_dtype: &Bound<'_, PyType>,
 ) -> PyResult<()> {
-    for class in [validation, malformed] {
+    for class in [validation, malformed, wrong_dtype] {
         if !class.is_subclass_of::<PyBaseException>()? {
             let text = format!("expected an exception class, got {}", class.repr()?);
             return Err(PyTypeError::new_err(text));
         }
     }
-    for (cell, class) in [(&VALIDATION, validation), (&MALFORMED, malformed)] {
+    for (cell, class) in [
+        (&VALIDATION, validation),
+        (&MALFORMED, malformed),
+        (&WRONG_DTYPE, wrong_dtype),
+    ] {
         let former = lock(cell).replace(class.clone().unbind());
         drop(former);
     }
@@ -67,6 +77,11 @@ fn raise(py: Python<'_>, cell: &Class, message: String) -> PyErr {
 /// A `PhiloteValidationError`.
 pub fn validation(py: Python<'_>, message: impl Into<String>) -> PyErr {
     raise(py, &VALIDATION, message.into())
+}
+
+/// A `WrongDtypeError`, which is a `TypeError`.
+pub(super) fn wrong_dtype(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    raise(py, &WRONG_DTYPE, message.into())
 }
 
 /// `error` with `cause` as its `__cause__`.

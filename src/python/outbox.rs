@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use super::arrays::{Values, values_of};
 use super::buffers::bytes_of;
 use super::discrete::to_value;
-use super::errors::validation;
+use super::errors::{validation, wrong_dtype};
 use crate::table::{Headers, Role, Slot, kind, label, write_header};
 use crate::wire;
 
@@ -134,11 +134,14 @@ impl<'py> Outbox<'py> {
         let ravel = value.getattr_opt(intern!(self.py, "ravel"))?;
         match (ravel, value.hasattr(intern!(self.py, "size"))?) {
             (Some(ravel), true) => values_of(&ravel.call0()?, name),
-            _ => Err(PyTypeError::new_err(format!(
-                "{} {label} must be a NumPy array, got {}",
-                kind::noun(kind),
-                value.get_type().name()?
-            ))),
+            _ => Err(wrong_dtype(
+                self.py,
+                format!(
+                    "{} {label} must be a NumPy array, got {}",
+                    kind::noun(kind),
+                    value.get_type().name()?
+                ),
+            )),
         }
     }
 
@@ -269,8 +272,8 @@ type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 /// The items of a mapping, taken at once: converting a value may run Python code that changes the mapping.
 fn pairs<'py>(mapping: &Bound<'py, PyAny>) -> PyResult<Vec<Pair<'py>>> {
     match mapping.cast::<PyDict>() {
-        Ok(dict) => Ok(dict.iter().collect()),
-        Err(_) => mapping
+        Ok(dict) if has_items_of_dict(dict)? => Ok(dict.iter().collect()),
+        _ => mapping
             .call_method0("items")?
             .try_iter()?
             .map(|item| item?.extract())
@@ -278,9 +281,24 @@ fn pairs<'py>(mapping: &Bound<'py, PyAny>) -> PyResult<Vec<Pair<'py>>> {
     }
 }
 
+/// Whether `items()`, which stock asks, gives what is stored: a subclass may make something else of it.
+fn has_items_of_dict(dict: &Bound<'_, PyDict>) -> PyResult<bool> {
+    if dict.is_exact_instance_of::<PyDict>() {
+        return Ok(true);
+    }
+    let py = dict.py();
+    let items = intern!(py, "items");
+    let own = dict.get_type().getattr(items)?;
+    Ok(own.is(&py.get_type::<PyDict>().getattr(items)?))
+}
+
 fn text<'a>(name: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
-    match name.cast::<PyString>() {
-        Ok(name) => name.to_cow(),
+    if let Ok(name) = name.cast::<PyString>() {
+        return name.to_cow();
+    }
+    // The protobuf runtime takes the bytes of a text for a text.
+    match name.cast::<PyBytes>() {
+        Ok(name) => Ok(Cow::Owned(name.call_method1("decode", ())?.extract()?)),
         Err(_) => Err(PyTypeError::new_err(format!(
             "the name of a variable must be a string, got {}",
             name.get_type().name()?

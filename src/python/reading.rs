@@ -58,11 +58,11 @@ impl<'py, 't> Reading<'py, 't> {
         py: Python<'py>,
         side: Side,
         shelves: &[Shelf<'t>],
-        num_double: i64,
+        num_double: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let roles: Vec<&Role> = shelves.iter().map(|shelf| shelf.role).collect();
-        // Only a guess at the peer's chunks: any other size is read too.
-        let chunk = usize::try_from(num_double).unwrap_or(1).max(1);
+        // Only a guess at the peer's chunks: any other size is read too, and whatever this is, stock does not ask.
+        let chunk = num_double.extract::<usize>().unwrap_or(1).max(1);
         let inbox = Inbox::new(side, &roles, chunk)?;
         let filled = shelves.iter().map(|shelf| Filled::new(py, *shelf));
         Ok(Self {

@@ -96,7 +96,7 @@ impl Table {
         &self,
         py: Python<'py>,
         messages: &Bound<'py, PyAny>,
-        num_double: i64,
+        num_double: &Bound<'_, PyAny>,
         with_outputs: bool,
     ) -> PyResult<Request<'py>> {
         self.known.variables.resolved()?;
@@ -195,7 +195,7 @@ impl Table {
         &self,
         py: Python<'py>,
         messages: &Bound<'py, PyAny>,
-        num_double: i64,
+        num_double: &Bound<'_, PyAny>,
     ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
         let (outputs, discrete) = (PyDict::new(py), PyDict::new(py));
         let discretes = [(kind::DISCRETE_OUTPUT, discrete.as_any())];
@@ -208,7 +208,7 @@ impl Table {
         &self,
         py: Python<'py>,
         messages: &Bound<'py, PyAny>,
-        num_double: i64,
+        num_double: &Bound<'_, PyAny>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let residuals = PyDict::new(py);
         read(self.residuals(), messages, num_double, &[], &residuals)?;
@@ -219,7 +219,7 @@ impl Table {
     fn read_partials(
         &self,
         messages: &Bound<'_, PyAny>,
-        num_double: i64,
+        num_double: &Bound<'_, PyAny>,
         partials: &Bound<'_, PyDict>,
     ) -> PyResult<()> {
         read(
@@ -235,7 +235,7 @@ impl Table {
 fn read<'py>(
     shelf: Shelf<'_>,
     messages: &Bound<'py, PyAny>,
-    num_double: i64,
+    num_double: &Bound<'_, PyAny>,
     discretes: Discretes<'_, 'py>,
     into: &Bound<'py, PyDict>,
 ) -> PyResult<()> {
