@@ -149,12 +149,12 @@ def random_step(rng, d):
         rng.shuffle(d._var_meta)
 
 
-def test_an_edit_in_the_middle_of_a_long_list_is_found_in_time():
+def test_an_element_replaced_in_the_middle_of_a_long_list_is_found_in_time():
     discipline = Discipline()
     for i in range(500):
         discipline.add_input(f"x{i}")
-    discipline._var_meta[250].name = "renamed"
+    discipline._var_meta[250] = data.VariableMetaData(name="replaced", type=data.kInput)
     for i in range(500, 1100):
         discipline.add_input(f"x{i}")
     with pytest.raises(PhiloteValidationError, match="already defined"):
-        discipline.add_input("renamed")
+        discipline.add_input("replaced")

@@ -1,7 +1,10 @@
 //! Which names a list of variables has, by type: a hash look-up in place of a scan.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
+
+// Names come from the discipline's own code, not from a peer: nobody chooses them so that they collide.
+use rustc_hash::FxHashMap;
 
 /// The number of `VariableType`s that the protocol knows.
 const KINDS: usize = 6;
@@ -11,7 +14,7 @@ const KINDS: usize = 6;
 pub struct Names {
     entries: Vec<(i32, Arc<str>)>,
     /// For each type, the first position of each name.
-    positions: [HashMap<Arc<str>, usize>; KINDS],
+    positions: [FxHashMap<Arc<str>, usize>; KINDS],
     /// Whether some variable occurs twice. A list edited by hand may have that; then the second position
     /// is not in `positions`, and taking out the first one means starting over.
     repeated: bool,
@@ -89,16 +92,18 @@ impl Names {
     /// Forgets all.
     pub fn clear(&mut self) {
         self.entries.clear();
-        self.positions.iter_mut().for_each(HashMap::clear);
+        self.positions.iter_mut().for_each(FxHashMap::clear);
         self.repeated = false;
     }
 
     fn enter(&mut self, position: usize, kind: i32, name: &Arc<str>) {
-        if let Some(map) = by_kind(&mut self.positions, kind) {
-            if map.contains_key(name) {
-                self.repeated = true;
-            } else {
-                map.insert(Arc::clone(name), position);
+        let Some(map) = by_kind(&mut self.positions, kind) else {
+            return;
+        };
+        match map.entry(Arc::clone(name)) {
+            Entry::Occupied(_) => self.repeated = true,
+            Entry::Vacant(entry) => {
+                entry.insert(position);
             }
         }
     }
@@ -106,9 +111,9 @@ impl Names {
 
 /// The map of a type; a type that the protocol does not know is never asked for and has none.
 fn by_kind(
-    positions: &mut [HashMap<Arc<str>, usize>; KINDS],
+    positions: &mut [FxHashMap<Arc<str>, usize>; KINDS],
     kind: i32,
-) -> Option<&mut HashMap<Arc<str>, usize>> {
+) -> Option<&mut FxHashMap<Arc<str>, usize>> {
     positions.get_mut(usize::try_from(kind).ok()?)
 }
 

@@ -2,9 +2,10 @@
 //! rename or replace what is in it.
 //!
 //! What a look-up finds is checked against the element itself. What it does not find is proven as far
-//! as a bounded number of checks per call goes: the list's identity and length and its first and last
-//! element each time, all names of a short list, and windows that move over a long one. An edit in the
-//! middle of a long list that leaves its length as it was can go unnoticed for some calls.
+//! as a bounded number of checks per call goes: the list's identity and length, its first element and
+//! its last one with its name each time; all names of a short list; and a window of identities that
+//! moves over a long one. An element replaced in the middle of a long list can go unnoticed for some
+//! calls, one renamed there until its old name is declared again.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -14,11 +15,9 @@ use crate::table::Names;
 
 /// Lists up to this length have all names read again at each call.
 const SHORT: usize = 24;
-/// How many names of a longer list are read again at each call. More than the one or two elements
-/// by which a call makes the list longer, or the window would never come round.
-const NAMES_PER_CALL: usize = 3;
-/// How many elements of a longer list have their identity compared at each call; likewise.
-const IDENTITIES_PER_CALL: usize = 8;
+/// How many elements of a longer list have their identity compared at each call. More than the one or two
+/// elements by which a call makes the list longer, or the window would never come round.
+const IDENTITIES_PER_CALL: usize = 4;
 
 /// The list holds something that is not a `VariableMetaData`, or changes while it is read.
 pub struct Strange;
@@ -36,7 +35,6 @@ pub struct Follower {
     /// Held, so that the address of a deleted element cannot come back as another's. As long as `names`.
     elements: Vec<Py<PyAny>>,
     names: Names,
-    next_name: usize,
     next_identity: usize,
 }
 
@@ -141,10 +139,6 @@ impl<'py> Reader<'_, 'py> {
                 position += 1;
             }
             return Ok(());
-        }
-        for _ in 0..NAMES_PER_CALL {
-            let position = step(&mut self.known.next_name, self.known.elements.len());
-            self.read_again(position)?;
         }
         for _ in 0..IDENTITIES_PER_CALL {
             let position = step(&mut self.known.next_identity, self.known.elements.len());
