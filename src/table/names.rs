@@ -33,6 +33,13 @@ impl Names {
         self.entries.is_empty()
     }
 
+    /// Whether the variable at `position` has this name.
+    #[must_use]
+    pub fn is_named(&self, position: usize, name: &str) -> bool {
+        let entry = self.entries.get(position);
+        entry.is_some_and(|(_, n)| **n == *name)
+    }
+
     /// Whether the variable at `position` has this type and name.
     #[must_use]
     pub fn is(&self, position: usize, kind: i32, name: &str) -> bool {

@@ -123,7 +123,7 @@ impl<'py> Reader<'_, 'py> {
             return Ok(());
         };
         if self.is_same(0)? && self.is_same(last)? {
-            return self.read_again(last);
+            return self.check_name(last);
         }
         self.known.names.clear();
         self.trim();
@@ -163,6 +163,17 @@ impl<'py> Reader<'_, 'py> {
         let known = self.known.elements.get(position);
         let element = self.list.get_item(position)?;
         Ok(known.is_some_and(|known| known.is(&element)))
+    }
+
+    /// Takes note if an element that is still in its place has been renamed.
+    fn check_name(&mut self, position: usize) -> Result<(), Strange> {
+        let element = self.list.get_item(position)?;
+        let name = element.getattr(intern!(element.py(), "name"))?;
+        let name = name.cast_into::<PyString>().map_err(|_| Strange)?;
+        if self.known.names.is_named(position, name.to_str()?) {
+            return Ok(());
+        }
+        self.read_again(position)
     }
 
     /// Reads one element again and takes note of what is new about it.
