@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gains.flavours import PATCHED, PEER, STOCK
 from gains.memory import FRESH, NATURAL, USED
@@ -44,7 +44,8 @@ class Case:
 
     Each of `generations` starts processes of its own: two figures of one process say little about
     the next where a call goes through gRPC. Each takes `rounds` samples of every side. `memory`
-    says where large results go (see `memory.py`).
+    says where large results go (see `memory.py`). With `apart`, sides of different sizes, which are
+    not compared, get different processes: what one leaves in the heap slows another by a third.
     """
 
     name: str
@@ -53,6 +54,16 @@ class Case:
     generations: int = 2
     rounds: int = 15
     memory: str = NATURAL
+    apart: bool = False
+
+    def groups(self) -> list[dict[str, Side]]:
+        """Give the sides that share processes."""
+        if not self.apart:
+            return [self.sides]
+        grouped: dict[int, dict[str, Side]] = {}
+        for label, side in self.sides.items():
+            grouped.setdefault(side.size, {})[label] = side
+        return list(grouped.values())
 
 
 def flavours(
@@ -108,7 +119,7 @@ def sweep(name: str, ours: str, peer: str) -> Case:
     for size in SIZES:
         sides |= {f"core, {size:,}": (ours, size), f"peer, {size:,}": (peer, size)}
         targets.append(Target(f"core, {size:,}", f"peer, {size:,}", at_least=1.0))
-    return codec(name, sides, *targets)
+    return replace(codec(name, sides, *targets), apart=True)
 
 
 def encode_array(memory: str) -> Case:
