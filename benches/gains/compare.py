@@ -47,8 +47,9 @@ def run(case: Case, progress: Callable[[str], None], quick: bool = False) -> Med
     medians: Medians = {label: [] for label in case.sides}
     for generation in range(generations):
         progress(f"{case.name}: processes {generation + 1} of {generations}")
-        for label, seconds in one_generation(case.sides, rounds, case.memory).items():
-            medians[label].append(median(seconds))
+        for sides in case.groups():
+            for label, seconds in one_generation(sides, rounds, case.memory).items():
+                medians[label].append(median(seconds))
     return medians
 
 
