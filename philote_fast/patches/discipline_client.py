@@ -11,7 +11,7 @@ from philote_mdo.general.discipline_client import DisciplineClient
 from philote_mdo.utils.validation import validate_is_dict
 
 from philote_fast.patches.hooks import hooks_untouched
-from philote_fast.patches.metadata import apply_shapes, check_num_double
+from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
 from philote_fast.patches.registry import Group
 from philote_fast.patches.state import NUM_DOUBLE, table_of
 
@@ -74,7 +74,10 @@ def send_variable_shapes(self: Any, variable_metadata: Any) -> None:
     """Send the shapes and set them in the local metadata, without a scan for each."""
     shapes = list(variable_metadata)
     self._disc_stub.SetVariableShapes(iter(shapes))
-    apply_shapes(self._var_meta, shapes)
+    apply_shapes(
+        index_of(self._var_meta),
+        (((meta.type, meta.name), tuple(meta.shape)) for meta in shapes),
+    )
 
 
 @CLIENT.replaces(

@@ -13,7 +13,7 @@ from philote_mdo.utils.validation import PhiloteValidationError
 
 from philote_fast import _core
 from philote_fast.patches.hooks import hooks_untouched
-from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
+from philote_fast.patches.metadata import Key, apply_shapes, check_num_double, index_of
 from philote_fast.patches.registry import Group
 from philote_fast.patches.state import NUM_DOUBLE, table_of
 
@@ -48,10 +48,12 @@ def SetVariableShapes(self: Any, request_iterator: Any, context: Any) -> Any:  #
     """Set all shapes, or none where one of them is refused."""
     try:
         declared = index_of(self._discipline._var_meta)
-        shapes: dict[tuple[int, str], Any] = {}
+        # By variable, so that a peer that sends one shape again and again takes no memory.
+        shapes: dict[Key, tuple[int, ...]] = {}
         for meta in request_iterator:
-            shapes[meta.type, meta.name] = _checked(meta, declared)
-        apply_shapes(self._discipline._var_meta, shapes.values())
+            key = (meta.type, meta.name)
+            shapes[key] = _checked_shape(meta, declared.get(key))
+        apply_shapes(declared, shapes.items())
         return Empty()
     except PhiloteValidationError as error:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
@@ -59,15 +61,15 @@ def SetVariableShapes(self: Any, request_iterator: Any, context: Any) -> Any:  #
         context.abort(grpc.StatusCode.INTERNAL, f"SetVariableShapes failed: {error}")
 
 
-def _checked(meta: Any, declared: dict[tuple[int, str], Any]) -> Any:
+def _checked_shape(meta: Any, var: Any) -> tuple[int, ...]:
     """Return a shape that may be set, checked in stock's order and with its texts."""
-    discipline_server.validate_shape(tuple(meta.shape), "SetVariableShapes")
-    var = declared.get((meta.type, meta.name))
+    shape = tuple(meta.shape)
+    discipline_server.validate_shape(shape, "SetVariableShapes")
     if var is None:
         raise PhiloteValidationError(f"SetVariableShapes: variable '{meta.name}' not found.")
     if not var.dynamic_shape:
         raise PhiloteValidationError(f"Variable '{meta.name}' does not allow dynamic shapes.")
-    return meta
+    return shape
 
 
 @SERVER.replaces(
