@@ -144,3 +144,6 @@ def read_into(
     discrete_inputs: MutableMapping[str, Any],
     discrete_outputs: MutableMapping[str, Any],
 ) -> None: ...
+def read_shapes(
+    messages: Iterable[Any], declared: dict[tuple[int, str], Any]
+) -> dict[tuple[int, str], tuple[int, ...]]: ...

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import grpc
-from philote_mdo.generated.data_pb2 import VariableMessage
+from google.protobuf.empty_pb2 import Empty
+from philote_mdo.generated.data_pb2 import VariableMessage, VariableMetaData
 from philote_mdo.utils.validation import PhiloteServerError
 
 from philote_fast.errors import MalformedMessageError
@@ -18,6 +20,25 @@ T = TypeVar("T")
 Raw = Callable[[Iterable[bytes]], Any]
 
 _RAW = "_philote_fast_raw"
+
+
+class _Kind(NamedTuple):
+    """How stock's stub makes the methods that have a raw twin."""
+
+    #: The class in ``grpc._channel``.
+    multicallable: str
+    #: What serialises requests and what parses responses.
+    coders: tuple[Any, Any]
+
+
+_COMPUTE = _Kind(
+    "_StreamStreamMultiCallable", (VariableMessage.SerializeToString, VariableMessage.FromString)
+)
+_KINDS = {
+    "SetVariableShapes": _Kind(
+        "_StreamUnaryMultiCallable", (VariableMetaData.SerializeToString, Empty.FromString)
+    )
+}
 
 
 def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
@@ -36,9 +57,9 @@ def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
 
     Notes
     -----
-    Stock's code runs instead, with ``VariableMessage`` objects, where a method is overridden, a
-    test double stands in, or the channel is not grpcio's own (an intercepted channel, say); the
-    last is counted in ``status()``.
+    Stock's code runs instead, with message objects, where a method is overridden, a test double
+    stands in, or the channel is not grpcio's own (an intercepted channel, say); the last is counted
+    in ``status()``.
     """
     if not (untouched(client, *methods) and hooks_untouched()):
         return None
@@ -49,13 +70,16 @@ def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
 
 def _make_raw(multicallable: Any, rpc: str) -> Raw | None:
     """Make a twin of a stub's method that neither serialises nor parses."""
-    own = getattr(grpc._channel, "_StreamStreamMultiCallable", None)
-    if own is None or type(multicallable) is not own:
-        kind = type(multicallable)
-        note_fallback(f"the client's {rpc}", f"its stub is a {kind.__module__}.{kind.__qualname__}")
+    kind = _KINDS.get(rpc, _COMPUTE)
+    found = type(multicallable)
+    # grpc imports this module when it makes its first channel.
+    own = getattr(sys.modules.get("grpc._channel"), kind.multicallable, None)
+    if found is not own:
+        note_fallback(
+            f"the client's {rpc}", f"its stub is a {found.__module__}.{found.__qualname__}"
+        )
         return None
-    coders = (multicallable._request_serializer, multicallable._response_deserializer)
-    if coders != (VariableMessage.SerializeToString, VariableMessage.FromString):
+    if (multicallable._request_serializer, multicallable._response_deserializer) != kind.coders:
         note_fallback(f"the client's {rpc}", "its stub has coders of its own")
         return None
     raw = copy.copy(multicallable)

@@ -10,6 +10,7 @@ from philote_mdo import utils
 from philote_mdo.general.discipline_client import DisciplineClient
 from philote_mdo.utils.validation import validate_is_dict
 
+from philote_fast.patches.calling import raw_call
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
 from philote_fast.patches.registry import Group
@@ -73,7 +74,11 @@ def get_partials_definitions(self: Any) -> None:
 def send_variable_shapes(self: Any, variable_metadata: Any) -> None:
     """Send the shapes and set them in the local metadata, without a scan for each."""
     shapes = list(variable_metadata)
-    self._disc_stub.SetVariableShapes(iter(shapes))
+    raw = raw_call(self, self._disc_stub, "SetVariableShapes")
+    if raw is None:
+        self._disc_stub.SetVariableShapes(iter(shapes))
+    else:
+        raw(iter([meta.SerializeToString() for meta in shapes]))
     apply_shapes(
         index_of(self._var_meta),
         (((meta.type, meta.name), tuple(meta.shape)) for meta in shapes),

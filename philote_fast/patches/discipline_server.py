@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import grpc
 from google.protobuf.empty_pb2 import Empty
-from philote_mdo.general import discipline_server
 from philote_mdo.general.discipline_server import DisciplineServer
+from philote_mdo.generated.data_pb2 import VariableMetaData
 from philote_mdo.utils import PairDict
 from philote_mdo.utils.validation import PhiloteValidationError
 
 from philote_fast import _core
 from philote_fast.patches.hooks import hooks_untouched
-from philote_fast.patches.metadata import Key, apply_shapes, check_num_double, index_of
+from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
+from philote_fast.patches.registration import RAW
 from philote_fast.patches.registry import Group
 from philote_fast.patches.state import NUM_DOUBLE, table_of
 
@@ -23,6 +25,7 @@ _init = SERVER.stock(DisciplineServer, "__init__")
 _set_stream_options = SERVER.stock(DisciplineServer, "SetStreamOptions")
 _preallocate_inputs = SERVER.stock(DisciplineServer, "preallocate_inputs")
 _preallocate_partials = SERVER.stock(DisciplineServer, "preallocate_partials")
+_set_variable_shapes = SERVER.stock(DisciplineServer, "SetVariableShapes")
 _process_inputs = SERVER.stock(DisciplineServer, "process_inputs")
 
 
@@ -46,14 +49,11 @@ def SetStreamOptions(self: Any, request: Any, context: Any) -> Any:  # noqa: N80
 @SERVER.replaces(DisciplineServer, "SetVariableShapes", "(self, request_iterator, context)")
 def SetVariableShapes(self: Any, request_iterator: Any, context: Any) -> Any:  # noqa: N802
     """Set all shapes, or none where one of them is refused."""
+    if not hooks_untouched():
+        return _set_variable_shapes(self, request_iterator, context)
     try:
         declared = index_of(self._discipline._var_meta)
-        # By variable, so that a peer that sends one shape again and again takes no memory.
-        shapes: dict[Key, tuple[int, ...]] = {}
-        for meta in request_iterator:
-            key = (meta.type, meta.name)
-            shapes[key] = _checked_shape(meta, declared.get(key))
-        apply_shapes(declared, shapes.items())
+        apply_shapes(declared, _core.read_shapes(request_iterator, declared).items())
         return Empty()
     except PhiloteValidationError as error:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
@@ -61,15 +61,21 @@ def SetVariableShapes(self: Any, request_iterator: Any, context: Any) -> Any:  #
         context.abort(grpc.StatusCode.INTERNAL, f"SetVariableShapes failed: {error}")
 
 
-def _checked_shape(meta: Any, var: Any) -> tuple[int, ...]:
-    """Return a shape that may be set, checked in stock's order and with its texts."""
-    shape = tuple(meta.shape)
-    discipline_server.validate_shape(shape, "SetVariableShapes")
-    if var is None:
-        raise PhiloteValidationError(f"SetVariableShapes: variable '{meta.name}' not found.")
-    if not var.dynamic_shape:
-        raise PhiloteValidationError(f"Variable '{meta.name}' does not allow dynamic shapes.")
-    return shape
+def _set_variable_shapes_raw(server: Any) -> Callable[[Any, Any], bytes]:
+    """Return the same in bytes, for a server that does not look at the messages."""
+
+    def behaviour(requests: Any, context: Any) -> bytes:
+        if hooks_untouched():
+            answer = SetVariableShapes(server, requests, context)
+        else:
+            metas = map(VariableMetaData.FromString, requests)
+            answer = _set_variable_shapes(server, metas, context)
+        return answer.SerializeToString()  # type: ignore[no-any-return]
+
+    return behaviour
+
+
+RAW["SetVariableShapes"] = _set_variable_shapes_raw
 
 
 @SERVER.replaces(

@@ -30,6 +30,7 @@ _PLACES: tuple[tuple[dict[str, Any], str], ...] = (
     (vars(discipline_server), "PairDict"),
     (vars(discipline_server), "_python_to_value"),
     (vars(discipline_server), "_value_to_python"),
+    (vars(discipline_server), "validate_shape"),
     (vars(explicit_server), "get_chunk_indices"),
     (vars(explicit_server), "_python_to_value"),
     (vars(implicit_server), "get_chunk_indices"),

@@ -22,7 +22,7 @@ GROUP = Group("registration", "errors reach the client, GetInfo answers, message
 
 #: Behaviours in bytes: the name of an RPC, and a function that takes the servicer and gives the
 #: behaviour. A behaviour takes an iterator of request bytes and the context; it gives an iterator
-#: of response bytes, or bytes where the RPC has a single response.
+#: of response bytes, all of them computed, or bytes where the RPC has a single response.
 RAW: dict[str, Callable[[Any], guard.Behavior]] = {}
 
 _SIGNATURE = "(servicer, server)"
@@ -91,7 +91,8 @@ def _is_ours(name: str, servicer: Any) -> bool:
 
 def _raw(name: str, handler: Any, servicer: Any) -> Any:
     kind = _kind(handler)
-    behavior = _guarded(name, handler, RAW[name](servicer))
+    # A raw behaviour has computed its whole response when it returns: nothing is left to guard.
+    behavior = guard.unary(RAW[name](servicer), name)
     return handler._replace(request_deserializer=None, response_serializer=None, **{kind: behavior})
 
 

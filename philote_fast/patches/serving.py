@@ -67,7 +67,7 @@ def serve(server: Any, rpc: Rpc, requests: Iterable[Any], context: Any) -> Itera
     """
     if not hooks_untouched():
         replies = _serve_by_stock(server, rpc, requests, context)
-        return (message.SerializeToString() for message in replies)
+        return iter([message.SerializeToString() for message in replies])
     try:
         return iter(rpc.compute(server, _receive(server, rpc, requests)))
     except PhiloteValidationError as error:

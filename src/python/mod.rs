@@ -20,6 +20,7 @@ mod messages;
 mod outbox;
 mod process;
 mod reading;
+mod shapes;
 mod table;
 mod tables;
 mod wire;
@@ -38,5 +39,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<declare::Declared>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<tables::Tables>()?;
-    module.add_function(wrap_pyfunction!(process::read_into, module)?)
+    module.add_function(wrap_pyfunction!(process::read_into, module)?)?;
+    module.add_function(wrap_pyfunction!(shapes::read_shapes, module)?)
 }

@@ -210,7 +210,7 @@ fn all_at_once<'py>(metadata: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, 
 }
 
 /// The serialised form of a `VariableMetaData`, or of a test double that has its attributes.
-fn variable_bytes<'py>(item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+pub fn variable_bytes<'py>(item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     let py = item.py();
     if let Some(bytes) = serialise(item)? {
         return Ok(bytes);
