@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-import copy
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import grpc
 from google.protobuf.empty_pb2 import Empty
+from grpc import _channel
 from philote_mdo.generated.data_pb2 import VariableMessage, VariableMetaData
 from philote_mdo.utils.validation import PhiloteServerError
 
 from philote_fast.errors import MalformedMessageError
+from philote_fast.patches.grpcio_client import Call
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.registry import note_fallback, untouched
 
 T = TypeVar("T")
-Raw = Callable[[Iterable[bytes]], Any]
-
-_RAW = "_philote_fast_raw"
+Raw = Callable[[list[bytes]], Call]
 
 
 class _Kind(NamedTuple):
-    """How stock's stub makes the methods that have a raw twin."""
+    """How stock's stub makes the methods that can be called in bytes."""
 
-    #: The class in ``grpc._channel``.
-    multicallable: str
+    multicallable: type
     #: What serialises requests and what parses responses.
     coders: tuple[Any, Any]
 
 
 _COMPUTE = _Kind(
-    "_StreamStreamMultiCallable", (VariableMessage.SerializeToString, VariableMessage.FromString)
+    _channel._StreamStreamMultiCallable,
+    (VariableMessage.SerializeToString, VariableMessage.FromString),
 )
 _KINDS = {
     "SetVariableShapes": _Kind(
-        "_StreamUnaryMultiCallable", (VariableMetaData.SerializeToString, Empty.FromString)
+        _channel._StreamUnaryMultiCallable, (VariableMetaData.SerializeToString, Empty.FromString)
     )
 }
 
@@ -63,29 +62,17 @@ def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
     """
     if not (untouched(client, *methods) and hooks_untouched()):
         return None
-    multicallable = getattr(stub, rpc)
-    raw: Raw | None = getattr(multicallable, "__dict__", {}).get(_RAW)
-    return raw if raw is not None else _make_raw(multicallable, rpc)
-
-
-def _make_raw(multicallable: Any, rpc: str) -> Raw | None:
-    """Make a twin of a stub's method that neither serialises nor parses."""
+    method = getattr(stub, rpc)
     kind = _KINDS.get(rpc, _COMPUTE)
-    found = type(multicallable)
-    # grpc imports this module when it makes its first channel.
-    own = getattr(sys.modules.get("grpc._channel"), kind.multicallable, None)
-    if found is not own:
-        note_fallback(
-            f"the client's {rpc}", f"its stub is a {found.__module__}.{found.__qualname__}"
-        )
+    found = type(method)
+    if found is not kind.multicallable:
+        name = f"{found.__module__}.{found.__qualname__}"
+        note_fallback(f"the client's {rpc}", f"its stub is a {name}")
         return None
-    if (multicallable._request_serializer, multicallable._response_deserializer) != kind.coders:
+    if (method._request_serializer, method._response_deserializer) != kind.coders:
         note_fallback(f"the client's {rpc}", "its stub has coders of its own")
         return None
-    raw = copy.copy(multicallable)
-    raw._request_serializer = raw._response_deserializer = None
-    multicallable.__dict__[_RAW] = raw
-    return raw  # type: ignore[no-any-return]
+    return partial(Call, method)
 
 
 def exchange(title: str, raw: Raw, request: list[bytes], read: Callable[[Any], T]) -> T:
@@ -111,13 +98,8 @@ def exchange(title: str, raw: Raw, request: list[bytes], read: Callable[[Any], T
         If the reply does not fit the metadata.
     """
     try:
-        reply = raw(iter(request))
-        try:
+        with raw(request) as reply:
             return read(reply)
-        except BaseException:
-            # Nobody reads the rest: the server must not go on sending it.
-            reply.cancel()
-            raise
     except MalformedMessageError as error:
         text = f"Server error during {title}: Exception deserializing response! ({error})"
         raise MalformedMessageError(text) from error

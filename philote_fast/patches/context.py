@@ -182,3 +182,14 @@ class SafeContext(grpc.ServicerContext):  # type: ignore[misc]
         except (NotImplementedError, TypeError, ValueError):
             # No metadata that can be measured. gRPC will say what is wrong with it.
             return 0
+
+
+def original(context: Any) -> Any:
+    """Return the context that gRPC made.
+
+    Parameters
+    ----------
+    context : grpc.ServicerContext
+        A ``SafeContext``, or any other, which is returned as it is.
+    """
+    return context._real if type(context) is SafeContext else context

@@ -78,7 +78,8 @@ def send_variable_shapes(self: Any, variable_metadata: Any) -> None:
     if raw is None:
         self._disc_stub.SetVariableShapes(iter(shapes))
     else:
-        raw(iter([meta.SerializeToString() for meta in shapes]))
+        with raw([meta.SerializeToString() for meta in shapes]) as reply:
+            list(reply)
     apply_shapes(
         index_of(self._var_meta),
         (((meta.type, meta.name), tuple(meta.shape)) for meta in shapes),

@@ -13,6 +13,7 @@ from philote_mdo.utils import PairDict
 from philote_mdo.utils.validation import PhiloteValidationError
 
 from philote_fast import _core
+from philote_fast.patches.grpcio_server import requests_of
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
 from philote_fast.patches.registration import RAW
@@ -66,7 +67,7 @@ def _set_variable_shapes_raw(server: Any) -> Callable[[Any, Any], bytes]:
 
     def behaviour(requests: Any, context: Any) -> bytes:
         if hooks_untouched():
-            answer = SetVariableShapes(server, requests, context)
+            answer = SetVariableShapes(server, requests_of(requests), context)
         else:
             metas = map(VariableMetaData.FromString, requests)
             answer = _set_variable_shapes(server, metas, context)

@@ -13,6 +13,8 @@ from philote_mdo.utils.validation import PhiloteValidationError
 
 from philote_fast._core import Table
 from philote_fast.errors import MalformedMessageError
+from philote_fast.patches.context import original
+from philote_fast.patches.grpcio_server import requests_of, send_all
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.registry import untouched
 from philote_fast.patches.state import table_of
@@ -99,7 +101,11 @@ def raw_factory(rpc: Rpc) -> Callable[[Any], Callable[[Iterable[bytes], Any], It
     """Return what makes the bytes-in, bytes-out behaviour of the RPC for a servicer."""
 
     def behaviour_of(server: Any) -> Callable[[Iterable[bytes], Any], Iterator[bytes]]:
-        return lambda requests, context: serve(server, rpc, requests, context)
+        def behaviour(requests: Iterable[bytes], context: Any) -> Iterator[bytes]:
+            responses = serve(server, rpc, requests_of(requests), context)
+            return send_all(original(context), responses)
+
+        return behaviour
 
     return behaviour_of
 
