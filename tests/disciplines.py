@@ -1,5 +1,7 @@
 """Disciplines that tests serve from a process of their own (see serve.py)."""
 
+import time
+
 import numpy as np
 import philote_mdo.general as pmdo
 
@@ -46,3 +48,14 @@ class LinearImplicit(pmdo.ImplicitDiscipline):
     def residual_partials(self, inputs, outputs, partials):
         partials["x", "b"] = -np.eye(self._size)
         partials["x", "x"] = self._matrix.copy()
+
+
+class Slow(pmdo.ExplicitDiscipline):
+    """Takes far longer than a test waits."""
+
+    def setup(self):
+        self.add_input("x")
+        self.add_output("y")
+
+    def compute(self, inputs, outputs):
+        time.sleep(60)

@@ -12,9 +12,22 @@ from . import peers
 @contextlib.contextmanager
 def served(servicer, *, interceptors=(), workers=4):
     """Serve a DisciplineServer on 127.0.0.1; gives its address."""
+    with _running(servicer.attach_to_server, interceptors, workers) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def generic_server(handler):
+    """Serve any generic handler on 127.0.0.1; gives its address."""
+    with _running(lambda server: server.add_generic_rpc_handlers((handler,)), (), 4) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def _running(attach, interceptors, workers):
     pool = futures.ThreadPoolExecutor(max_workers=workers)
     server = grpc.server(pool, interceptors=interceptors)
-    servicer.attach_to_server(server)
+    attach(server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     try:

@@ -91,9 +91,15 @@ class Call:
         raise _channel._InactiveRpcError(self._state)
 
     def _advance(self) -> None:
-        """Wait for the next event of the call; a signal handler may raise from here."""
+        """Wait for the next event of the call."""
         state = self._state
-        for callback in _channel._handle_event(self._call.next_event(), state, None):
+        try:
+            event = self._call.next_event()
+        except BaseException:
+            # A signal handler has raised, and grpcio has ended the call.
+            state.due.clear()
+            raise
+        for callback in _channel._handle_event(event, state, None):
             callback()
         if not self._all_sent and state.code is None and _Due.send_message not in state.due:
             self._send()
