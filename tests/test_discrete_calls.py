@@ -250,7 +250,8 @@ def test_the_depth_that_passes_is_stocks(make):
                 try:
                     assert client.run_compute(X, {"d": value})[1] == {"e": value}
                     passes.setdefault(flavour, []).append(depth)
-                except (PhiloteServerError, PhiloteValidationError, DecodeError):
+                except (PhiloteServerError, PhiloteValidationError, DecodeError, SystemError):
+                    # SystemError: the runtime itself leaves an exception pending on some CPythons.
                     continue
     assert passes["patched"] == passes["stock"]
     assert 10 < len(passes["stock"]) < 60
