@@ -1,6 +1,13 @@
 """Makes philote-mdo fast: import it beside ``philote_mdo`` and nothing else changes."""
 
-from philote_fast import _core, wire
+try:
+    from philote_fast import _core
+except ImportError as error:
+    raise ImportError(
+        f"the compiled part of philote_fast is not in {__path__[0]} for this Python ({error}). In a "
+        "checkout, run `maturin develop`, or leave the checkout to import an installed philote_fast."
+    ) from error
+from philote_fast import wire
 from philote_fast._core import __version__
 from philote_fast.errors import MalformedMessageError, PhiloteValidationError, WrongDtypeError
 from philote_fast.patches import install, installed, status, uninstall

@@ -112,7 +112,7 @@ def test_an_unreachable_server(flavour):
 def test_a_closed_channel(flavour):
     with peers.channel_to("127.0.0.1:1") as channel:
         client = pmdo.ExplicitClient(channel)
-    with pytest.raises(ValueError, match="(?i)channel closed|closed channel"):
+    with pytest.raises(ValueError, match=r"(?i)channel closed|closed channel"):
         client.run_compute({"x": np.zeros(3)})
 
 
