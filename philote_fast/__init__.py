@@ -4,8 +4,8 @@ try:
     from philote_fast import _core
 except ImportError as error:
     raise ImportError(
-        f"the compiled part of philote_fast is not in {__path__[0]} for this Python ({error}). In a "
-        "checkout, run `maturin develop`, or leave the checkout to import an installed philote_fast."
+        f"the compiled part of philote_fast, for this Python, is not in {__path__[0]}: {error}. In "
+        "a checkout run `maturin develop`, or leave it to import an installed philote_fast."
     ) from error
 from philote_fast import wire
 from philote_fast._core import __version__
