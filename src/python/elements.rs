@@ -75,34 +75,37 @@ fn quietly<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T>
 
 fn real_part<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     if value.getattr("imag")?.call_method0("any")?.is_truthy()? {
-        return Err(complex_step(value.py(), name));
+        return Err(complex_step(value.py(), name, &dtype_text(value)));
     }
     let real = value.getattr("real")?;
     quietly(value.py(), || cast(&real))
 }
 
-fn complex_step(py: Python<'_>, name: &str) -> PyErr {
+fn complex_step(py: Python<'_>, name: &str, what: &str) -> PyErr {
     wrong_dtype(
         py,
         format!(
-            "Philote carries real values: a complex step cannot pass through (variable '{name}')"
+            "Philote carries real values: a complex step cannot pass through (variable '{name}', {what})"
         ),
     )
 }
 
 fn refused(value: &Bound<'_, PyAny>, name: &str) -> PyErr {
-    let dtype = value
-        .getattr("dtype")
-        .and_then(|dtype| dtype.str())
-        .map_or_else(
-            |_| String::from("an unknown dtype"),
-            |dtype| dtype.to_string_lossy().into_owned(),
-        );
+    let dtype = dtype_text(value);
     wrong_dtype(
         value.py(),
         format!(
-            "variable '{name}': values of dtype {dtype} cannot be sent, Philote carries real numbers"
+            "variable '{name}': values of {dtype} cannot be sent, Philote carries real numbers"
         ),
+    )
+}
+
+/// The dtype of an array, for a message.
+fn dtype_text(value: &Bound<'_, PyAny>) -> String {
+    let dtype = value.getattr("dtype").and_then(|dtype| dtype.str());
+    dtype.map_or_else(
+        |_| String::from("an unknown dtype"),
+        |dtype| format!("dtype {}", dtype.to_string_lossy()),
     )
 }
 
@@ -127,7 +130,8 @@ fn number(item: &Bound<'_, PyAny>, index: usize, name: &str) -> PyResult<f64> {
     }
     if is_complex(item) {
         if item.getattr(intern!(item.py(), "imag"))?.is_truthy()? {
-            return Err(complex_step(item.py(), name));
+            let what = format!("element {index}, a {}", item.get_type());
+            return Err(complex_step(item.py(), name, &what));
         }
         return number(&item.getattr(intern!(item.py(), "real"))?, index, name);
     }
