@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use super::errors::validation;
 use super::tables::variable_bytes;
-use crate::table::{VariableMeta, read_metadata};
+use crate::table::{VariableMeta, read_variable};
 
 /// Reads a stream of `VariableMetaData` and gives the shape of each variable, by type and name.
 ///
@@ -24,7 +24,7 @@ pub fn read_shapes<'py>(
             Ok(bytes) => bytes,
             Err(object) => variable_bytes(&object.into_inner())?,
         };
-        let meta: VariableMeta = read_metadata(message.as_bytes())?;
+        let meta = read_variable(message.as_bytes())?;
         let shape = checked_shape(py, &meta)?;
         let key = (meta.kind, &meta.name).into_pyobject(py)?;
         check_variable(py, &meta, declared.get_item(&key)?)?;

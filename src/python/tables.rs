@@ -9,7 +9,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
 
 use super::table::Table;
-use crate::table::{PartialsMeta, Role, VariableMeta, Variables, read_metadata};
+use crate::table::{Error, PartialsMeta, Role, Variables, read_partials, read_variable};
+use crate::wire::metadata::VariableMetaData;
 
 /// The variables of a discipline, with the dictionary keys that results are filed under.
 pub struct KnownVariables {
@@ -123,7 +124,7 @@ fn lock<T>(slot: &Slot<T>) -> MutexGuard<'_, Option<Arc<Cached<T>>>> {
 
 impl KnownVariables {
     fn build(py: Python<'_>, metadata: &Bound<'_, PyList>) -> PyResult<Self> {
-        let metadata = read_all::<VariableMeta>(metadata)?;
+        let metadata = read_all(metadata, read_variable)?;
         let variables = Variables::new(&metadata)?;
         let keys = |role: &Role| -> Vec<Py<PyAny>> {
             let names = role.slots().iter();
@@ -146,7 +147,7 @@ impl KnownPartials {
         of: &Arc<KnownVariables>,
         metadata: &Bound<'_, PyList>,
     ) -> PyResult<Self> {
-        let metadata = read_all::<PartialsMeta>(metadata)?;
+        let metadata = read_all(metadata, read_partials)?;
         let role = of.variables.partials(&metadata)?;
         let pairs = role
             .slots()
@@ -161,10 +162,13 @@ impl KnownPartials {
     }
 }
 
-fn read_all<M: prost::Message + Default>(metadata: &Bound<'_, PyList>) -> PyResult<Vec<M>> {
+fn read_all<M>(
+    metadata: &Bound<'_, PyList>,
+    read: fn(&[u8]) -> Result<M, Error>,
+) -> PyResult<Vec<M>> {
     let messages = metadata.iter();
     messages
-        .map(|bytes| Ok(read_metadata(bytes.cast::<PyBytes>()?.as_bytes())?))
+        .map(|bytes| Ok(read(bytes.cast::<PyBytes>()?.as_bytes())?))
         .collect()
 }
 
@@ -215,21 +219,25 @@ pub fn variable_bytes<'py>(item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBy
     if let Some(bytes) = serialise(item)? {
         return Ok(bytes);
     }
-    let meta = VariableMeta {
+    let name: String = item
+        .getattr(intern!(py, "name"))?
+        .extract()
+        .unwrap_or_default();
+    let shape: Vec<i64> = item
+        .getattr(intern!(py, "shape"))?
+        .extract()
+        .unwrap_or_default();
+    let meta = VariableMetaData {
         // What is no number equals no variable type, as in stock's comparisons.
         kind: item.getattr(intern!(py, "type"))?.extract().unwrap_or(-1),
-        name: item
-            .getattr(intern!(py, "name"))?
-            .extract()
-            .unwrap_or_default(),
-        shape: item
-            .getattr(intern!(py, "shape"))?
-            .extract()
-            .unwrap_or_default(),
-        units: String::new(),
+        name: &name,
+        shape: &shape,
+        units: "",
         dynamic_shape: item.getattr(intern!(py, "dynamic_shape"))?.is_truthy()?,
     };
-    Ok(PyBytes::new(py, &meta.to_bytes()))
+    let mut bytes = Vec::new();
+    meta.write(&mut bytes);
+    Ok(PyBytes::new(py, &bytes))
 }
 
 /// The serialised form of a `PartialsMetaData`, or of a test double that has its attributes.
@@ -242,7 +250,9 @@ fn partials_bytes<'py>(item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>
         name: item.getattr(intern!(py, "name"))?.extract()?,
         subname: item.getattr(intern!(py, "subname"))?.extract()?,
     };
-    Ok(PyBytes::new(py, &prost::Message::encode_to_vec(&meta)))
+    let mut bytes = Vec::new();
+    meta.write(&mut bytes);
+    Ok(PyBytes::new(py, &bytes))
 }
 
 /// What `SerializeToString` gives, where it gives bytes.

@@ -1,46 +1,27 @@
 //! The metadata messages of the Philote standard, as the table reads them.
 
-use prost::Message as _;
-
 use super::Error;
+pub use crate::wire::metadata::{PartialsMeta, VariableMeta};
+use crate::wire::{self, metadata};
 
-/// `VariableMetaData` of the Philote standard.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct VariableMeta {
-    /// The variable type.
-    #[prost(int32, tag = "1")]
-    pub kind: i32,
-    /// The name of the variable.
-    #[prost(string, tag = "3")]
-    pub name: String,
-    /// The declared shape; empty for a scalar and for a dynamic shape that is not yet set.
-    #[prost(int64, repeated, tag = "4")]
-    pub shape: Vec<i64>,
-    /// The units.
-    #[prost(string, tag = "5")]
-    pub units: String,
-    /// Whether the client may set the shape.
-    #[prost(bool, tag = "6")]
-    pub dynamic_shape: bool,
-}
-
-/// `PartialsMetaData` of the Philote standard.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct PartialsMeta {
-    /// The function that is differentiated.
-    #[prost(string, tag = "1")]
-    pub name: String,
-    /// The variable that it is differentiated by.
-    #[prost(string, tag = "2")]
-    pub subname: String,
-}
-
-/// Reads one serialised metadata message.
+/// Reads a serialised `VariableMetaData`.
 ///
 /// # Errors
 /// [`Error::Metadata`] where the bytes are no such message.
-pub fn read<M: prost::Message + Default>(bytes: &[u8]) -> Result<M, Error> {
-    M::decode(bytes).map_err(|error| Error::Metadata(error.to_string()))
+pub fn read_variable(bytes: &[u8]) -> Result<VariableMeta, Error> {
+    metadata::decode_variable(bytes).map_err(|error| unreadable(&error))
+}
+
+/// Reads a serialised `PartialsMetaData`.
+///
+/// # Errors
+/// [`Error::Metadata`] where the bytes are no such message.
+pub fn read_partials(bytes: &[u8]) -> Result<PartialsMeta, Error> {
+    metadata::decode_partials(bytes).map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &wire::Error) -> Error {
+    Error::Metadata(error.to_string())
 }
 
 impl VariableMeta {
@@ -48,11 +29,5 @@ impl VariableMeta {
     #[must_use]
     pub fn is_unresolved(&self) -> bool {
         self.dynamic_shape && self.shape.is_empty()
-    }
-
-    /// The serialised message.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.encode_to_vec()
     }
 }

@@ -19,7 +19,7 @@ pub use error::{Chunk, Error, label};
 pub use fits::{first_value, overlook};
 pub use headers::{Headers, write as write_header};
 pub use inbox::{Inbox, Payload, Placed, Side};
-pub use metadata::{PartialsMeta, VariableMeta, read as read_metadata};
+pub use metadata::{PartialsMeta, VariableMeta, read_partials, read_variable};
 pub use names::Names;
 pub use progress::Progress;
 pub use role::{Role, Slot};

@@ -50,6 +50,11 @@ impl<'a> Reader<'a> {
         self.position
     }
 
+    /// Whether all of the message has been read.
+    pub(super) const fn is_at_end(&self) -> bool {
+        self.position == self.buffer.len()
+    }
+
     /// The tag of the next field, or nothing at the message's end.
     #[inline]
     pub(super) fn tag(&mut self) -> Result<Option<u32>, Error> {
