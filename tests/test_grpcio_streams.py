@@ -10,6 +10,7 @@ import time
 import grpc
 import numpy as np
 import philote_mdo.general as pmdo
+import philote_mdo.generated.data_pb2 as data
 import pytest
 from philote_mdo.utils.validation import PhiloteServerError
 
@@ -149,6 +150,7 @@ import signal, sys, threading, time
 import numpy as np, grpc
 import philote_fast
 import philote_mdo.general as pmdo
+import philote_mdo.generated.data_pb2 as data
 channel = grpc.insecure_channel(sys.argv[1])
 client = pmdo.ExplicitClient(channel)
 client.get_variable_definitions()
@@ -228,3 +230,21 @@ def test_nothing_falls_back_on_a_plain_channel():
         before = philote_fast.status().fallbacks
         check(client)
         assert philote_fast.status().fallbacks == before
+
+
+def test_a_wrong_message_is_answered_while_the_request_goes_on(flavour):
+    wrong = data.VariableMessage(continuous=data.Array(name="nobody", data=[1.0]))
+    answered = threading.Event()
+
+    def request():
+        yield wrong
+        answered.wait(10)
+
+    with local.explicit(Many()) as (client, _):
+        try:
+            with pytest.raises(grpc.RpcError, match="nobody") as caught:
+                list(client._expl_stub.ComputeFunction(request(), timeout=5))
+        finally:
+            answered.set()
+        assert caught.value.code() is not grpc.StatusCode.DEADLINE_EXCEEDED
+        check(client)

@@ -19,6 +19,12 @@ from philote_fast.patches.registry import note_fallback
 WAKE_BYTES = 256 * 1024
 #: So many bytes are taken at the most before the handler has read them, against a flood.
 QUEUE_BYTES = 8 * 1024 * 1024
+#: What a request counts for beside its bytes, about what Python needs for it: empty ones can be a
+#: flood too.
+REQUEST_BYTES = 64
+#: A peer may send a request and wait for what becomes of it: after so many seconds the handler
+#: reads what has come.
+PATIENCE = 0.05
 
 _NO_FLAGS = 0
 
@@ -55,7 +61,7 @@ class _Requests:
             if not self._taken:
                 self._wait()
             request = self._taken.popleft()
-            self._bytes -= len(request)
+            self._bytes -= _size(request)
             return request
 
     def _wait(self) -> None:
@@ -69,7 +75,8 @@ class _Requests:
                     raise StopIteration
                 self._call.start_server_batch(_receiving(), self._receive)
                 state.due.add(_server._RECEIVE_MESSAGE_TOKEN)
-            state.condition.wait()
+            if not state.condition.wait(PATIENCE) and self._taken:
+                return
 
     @property
     def _is_reading(self) -> bool:
@@ -86,7 +93,7 @@ class _Requests:
                     state.client = _server._CLOSED
             else:
                 self._taken.append(request)
-                self._bytes += len(request)
+                self._bytes += _size(request)
                 if self._bytes >= WAKE_BYTES:
                     state.condition.notify_all()
                 if self._bytes < QUEUE_BYTES and _again(
@@ -151,6 +158,10 @@ class _Responses:
                 return None, ()
             state.condition.notify_all()
             return _server._possibly_finish_call(state, _server._SEND_MESSAGE_TOKEN)
+
+
+def _size(request: bytes) -> int:
+    return len(request) + REQUEST_BYTES
 
 
 def _receiving() -> tuple[Any, ...]:
