@@ -1,6 +1,7 @@
 """The patched helpers: chunk indices and the conversions of discrete values."""
 
 import inspect
+import types
 
 import numpy as np
 import pytest
@@ -66,7 +67,8 @@ def test_every_name_that_philote_mdo_binds():
     to_python = discipline_server._value_to_python
     assert discipline_client._value_to_python is to_python
     philote_fast.uninstall()
-    assert utils.get_chunk_indices is inspect.unwrap(chunks)
+    assert isinstance(utils.get_chunk_indices, types.FunctionType)
+    assert utils.get_chunk_indices is helper.get_chunk_indices is not chunks
     assert explicit_server._python_to_value is inspect.unwrap(to_value)
     assert discipline_client._value_to_python is inspect.unwrap(to_python)
 

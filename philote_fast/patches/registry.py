@@ -181,7 +181,10 @@ class Group:
 
         def register(function: F) -> F:
             stock = self.stock(owner, name)
-            if callable(stock):
+            if isinstance(function, types.BuiltinFunctionType):
+                # The extension's own carry name, signature and text; more cannot be set on them.
+                function.__module__ = stock.__module__
+            elif callable(stock):
                 functools.update_wrapper(function, stock)
             self.patches.append(Patch(owner, name, signature, function, stock))
             _NAMES[id(function)] = name

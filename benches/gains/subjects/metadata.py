@@ -118,17 +118,19 @@ def apply_shapes_client(size: int) -> Subject:
 
 
 def chunk_indices(size: int) -> Subject:
-    """Cut `size` scalars into chunks, one call for each, as a request of scalars does."""
+    """Cut `size` scalars into chunks, one call for each and in stock's own loop."""
 
-    def run() -> Any:
-        pairs: list[Any] = []
+    def run() -> int:
+        ends = 0
         for _ in range(size):
-            pairs += utils.get_chunk_indices(1, CHUNK)
-        return pairs
+            for _begin, end in utils.get_chunk_indices(1, CHUNK):
+                ends += end
+        return ends
 
-    def check(pairs: Any) -> None:
-        if pairs != [(0, 1)] * size:
-            raise AssertionError(f"not one chunk for each scalar: {pairs!r:.200}")
+    def check(ends: int) -> None:
+        pairs = list(utils.get_chunk_indices(1, CHUNK))
+        if ends != size or pairs != [(0, 1)]:
+            raise AssertionError(f"not one chunk for each scalar: {ends}, {pairs!r:.200}")
 
     return Subject(run, check, items=size)
 
