@@ -6,13 +6,17 @@ import threading
 import types
 from unittest import mock
 
+import numpy as np
 import pytest
 from philote_mdo.general import Discipline
 from philote_mdo.generated import disciplines_pb2_grpc
+from philote_mdo.utils.validation import PhiloteServerError
 
 import philote_fast
 from philote_fast.patches import bindings, installer
 from philote_fast.patches.registry import GROUPS
+
+from . import local, made
 
 PATCHES = [patch for group in GROUPS for patch in group.patches]
 
@@ -222,3 +226,15 @@ def test_odd_modules_are_left_alone():
     old, new = object(), object()
     with mock.patch.dict(sys.modules, odd):
         bindings.rebind({id(old): new})
+
+
+def test_a_server_attached_while_installed_is_stock_after_uninstall():
+    """An output of the wrong size is refused by us, and padded by stock."""
+    discipline = made.Explicit(
+        {"x": (2,)}, {"y": (2,)}, lambda inputs, outputs: outputs.update(y=inputs["x"][:1])
+    )
+    with local.explicit(discipline) as (client, _):
+        with pytest.raises(PhiloteServerError, match="declared with the shape"):
+            client.run_compute({"x": np.ones(2)})
+        philote_fast.uninstall()
+        assert client.run_compute({"x": np.ones(2)})["y"].tolist() == [1.0, 0.0]

@@ -61,11 +61,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+#: A message of so many doubles is 80 MB; more only takes longer.
+MAX_STATIONS = 10_000_000
+
+
 def _station_count(text: str) -> int:
-    count = int(text)
-    if count < 10:
-        raise argparse.ArgumentTypeError("a spar has at least 10 stations")
-    return count
+    if not text.isdecimal() or not 10 <= int(text) <= MAX_STATIONS:
+        raise argparse.ArgumentTypeError(
+            f"a whole number from 10 to {MAX_STATIONS:,} is expected, not {text!r}"
+        )
+    return int(text)
 
 
 def _status(options: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from philote_fast.patches.grpcio_server import requests_of
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
 from philote_fast.patches.registration import RAW
-from philote_fast.patches.registry import Group
+from philote_fast.patches.registry import Group, untouched
 from philote_fast.patches.state import NUM_DOUBLE, table_of
 
 SERVER = Group("server", "whole calls in raw bytes, by slots built once from the metadata")
@@ -66,7 +66,7 @@ def _set_variable_shapes_raw(server: Any) -> Callable[[Any, Any], bytes]:
     """Return the same in bytes, for a server that does not look at the messages."""
 
     def behaviour(requests: Any, context: Any) -> bytes:
-        if hooks_untouched():
+        if hooks_untouched() and untouched(server, "SetVariableShapes"):
             answer = SetVariableShapes(server, requests_of(requests), context)
         else:
             metas = map(VariableMetaData.FromString, requests)

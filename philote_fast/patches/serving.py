@@ -68,8 +68,7 @@ def serve(server: Any, rpc: Rpc, requests: Iterable[Any], context: Any) -> Itera
         The whole reply, computed: a failing call has sent nothing.
     """
     if not hooks_untouched():
-        replies = _serve_by_stock(server, rpc, requests, context)
-        return iter([message.SerializeToString() for message in replies])
+        return _serialized(_serve_by_stock(server, rpc, requests, context))
     try:
         return iter(rpc.compute(server, _receive(server, rpc, requests)))
     except PhiloteValidationError as error:
@@ -97,12 +96,22 @@ def _serve_by_stock(server: Any, rpc: Rpc, requests: Iterable[Any], context: Any
         yield message
 
 
+def _serialized(messages: Iterable[Any]) -> Iterator[bytes]:
+    """Serialise a whole reply: nothing of it may fail once its sending has begun."""
+    return iter([message.SerializeToString() for message in messages])
+
+
 def raw_factory(rpc: Rpc) -> Callable[[Any], Callable[[Iterable[bytes], Any], Iterator[bytes]]]:
     """Return what makes the bytes-in, bytes-out behaviour of the RPC for a servicer."""
 
     def behaviour_of(server: Any) -> Callable[[Iterable[bytes], Any], Iterator[bytes]]:
         def behaviour(requests: Iterable[bytes], context: Any) -> Iterator[bytes]:
-            responses = serve(server, rpc, requests_of(requests), context)
+            taken = requests_of(requests)
+            if untouched(server, rpc.name):
+                responses = serve(server, rpc, taken, context)
+            else:
+                # The patches were taken out after the server was attached.
+                responses = _serialized(_serve_by_stock(server, rpc, taken, context))
             return send_all(original(context), responses)
 
         return behaviour
