@@ -41,6 +41,8 @@ class Call:
     def __init__(self, method: Any, requests: Iterable[bytes]) -> None:
         self._requests = iter(requests)
         self._all_sent = False
+        # Whether what is due is what grpcio will report: not while a signal could come between.
+        self._settled = False
         due = _channel._STREAM_STREAM_INITIAL_DUE
         self._state = _channel._RPCState(due, None, None, None, None)
         self._state.rpc_start_time = time.perf_counter()
@@ -77,12 +79,16 @@ class Call:
         return response
 
     def cancel(self) -> None:
-        """Cancel the call, so that the peer stops, and take its last events off the queue."""
+        """Cancel the call, so that the peer stops, and take its last events off the queue.
+
+        Where a signal handler has raised in the middle of an event's handling, an event may be due
+        that has been taken already; then the channel takes care of the queue when it closes.
+        """
         self._all_sent = True
         if self._state.code is None:
             code = _common.STATUS_CODE_TO_CYGRPC_STATUS_CODE[grpc.StatusCode.CANCELLED]
             self._call.cancel(code, "Locally cancelled by application!")
-        while self._state.due:
+        while self._settled and self._state.due:
             self._advance()
 
     def _end(self) -> None:
@@ -93,6 +99,7 @@ class Call:
     def _advance(self) -> None:
         """Wait for the next event of the call."""
         state = self._state
+        self._settled = False
         try:
             event = self._call.next_event()
         except BaseException:
@@ -101,6 +108,7 @@ class Call:
             raise
         for callback in _channel._handle_event(event, state, None):
             callback()
+        self._settled = True
         if not self._all_sent and state.code is None and _Due.send_message not in state.due:
             self._send()
 
@@ -121,10 +129,12 @@ class Call:
             self._operate(_Due.receive_message, operation)
 
     def _operate(self, due: Any, operation: Any) -> None:
+        self._settled = False
         # In this order, as grpcio does: an event never comes for what is not due.
         self._state.due.add(due)
         if not self._call.operate((operation,), None):
             self._state.due.remove(due)
+        self._settled = True
 
 
 def _start(method: Any) -> Any:
