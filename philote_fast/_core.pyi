@@ -9,6 +9,29 @@ from _typeshed import ReadableBuffer
 from google.protobuf.struct_pb2 import Value
 from philote_mdo.generated.data_pb2 import Array
 
+__all__ = [
+    "ChunkIndices",
+    "Continuous",
+    "Declared",
+    "Discrete",
+    "Table",
+    "Tables",
+    "__version__",
+    "decode",
+    "encode_array",
+    "get_array_data",
+    "get_chunk_indices",
+    "get_partials_shape",
+    "patched_chunk_indices",
+    "python_to_value",
+    "read_array_into",
+    "read_into",
+    "read_shapes",
+    "set_array_data",
+    "use_exceptions",
+    "value_to_python",
+]
+
 __version__: str
 
 def use_exceptions(
@@ -74,6 +97,7 @@ def read_array_into(message: Array, destination: npt.NDArray[np.float64]) -> Non
 def value_to_python(value: Value) -> Any: ...
 def python_to_value(obj: object) -> Value: ...
 
+@final
 class Declared:
     """The variables that one metadata list declares."""
 
