@@ -15,7 +15,7 @@ import pytest
 from philote_mdo.utils.validation import PhiloteServerError
 
 import philote_fast
-from philote_fast.patches import grpcio_server
+from philote_fast.patches import grpcio_client, grpcio_server
 
 from . import local, peers
 
@@ -185,6 +185,135 @@ def test_ctrl_c_ends_a_waiting_call_and_the_next_one_works(tmp_path):
             answer, _ = child.communicate("\n", timeout=30)
         assert answer.splitlines() == ["again 300000", "1"]
         assert child.returncode == 0
+
+
+class Raising:
+    """A call of grpcio's where a signal handler raises, once, beside one of its methods."""
+
+    def __init__(self, call, method, at, after):
+        self._call, self._method, self._left, self._after = call, method, at, after
+
+    def _do(self, name, *arguments):
+        self._left -= name == self._method
+        raises = self._left == 0 and name == self._method
+        if raises and not self._after:
+            raise KeyboardInterrupt
+        answer = getattr(self._call, name)(*arguments)
+        if raises:
+            raise KeyboardInterrupt
+        return answer
+
+    def operate(self, *arguments):
+        return self._do("operate", *arguments)
+
+    def next_event(self):
+        return self._do("next_event")
+
+    def cancel(self, *arguments):
+        return self._do("cancel", *arguments)
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(
+    ("method", "at"),
+    [("operate", n) for n in (1, 2, 3, 40)] + [("next_event", n) for n in (1, 2, 40)],
+)
+def test_an_interruption_at_any_point_ends_the_call(monkeypatch, method, at, after):
+    create = grpcio_client._create
+    discipline = Many()
+    servicer = pmdo.ExplicitServer(discipline=discipline)
+    # With a single worker a call that is not ended stops all others.
+    with local.served(servicer, workers=1) as address, peers.channel_to(address) as channel:
+        client = pmdo.ExplicitClient(channel)
+        local.set_up(client)
+        with monkeypatch.context() as patch, peers.client_side("patched"):
+            patch.setattr(grpcio_client, "_create", lambda m: Raising(create(m), method, at, after))
+            with pytest.raises(KeyboardInterrupt):
+                client.run_compute(values())
+        check(client)
+
+
+SIGNALS_SCRIPT = """
+import faulthandler, random, signal, sys, time
+faulthandler.dump_traceback_later(100, exit=True)
+import numpy as np, grpc
+import philote_fast
+import philote_mdo.general as pmdo
+class Stop(Exception):
+    pass
+armed = False
+def stop(*_):
+    if armed:
+        raise Stop
+signal.signal(signal.SIGALRM, stop)
+channel = grpc.insecure_channel(sys.argv[1])
+client = pmdo.ExplicitClient(channel)
+client.get_variable_definitions()
+inputs = {v.name: np.ones(tuple(v.shape)) for v in client._var_meta if v.type == 0}
+del inputs["big"]
+client.run_compute(inputs)
+start = time.perf_counter()
+client.run_compute(inputs)
+usual = time.perf_counter() - start
+for _ in range(300):
+    armed = True
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, usual))
+        client.run_compute(inputs)
+    except Stop:
+        pass
+    finally:
+        armed = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+print(client.run_compute(inputs)["y7"])
+channel.close()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_signal_handlers_that_raise_leave_no_call_behind(tmp_path):
+    servicer = pmdo.ExplicitServer(discipline=Many())
+    with local.served(servicer, workers=1) as address:
+        with peers.channel_to(address) as channel:
+            pmdo.ExplicitClient(channel).run_setup()
+        command = [sys.executable, "-c", SIGNALS_SCRIPT, address]
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False
+        )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[2.]\n", "")
+
+
+EXIT_SCRIPT = """
+import sys, threading, time
+import numpy as np, grpc
+import philote_fast
+import philote_mdo.general as pmdo
+client = pmdo.ExplicitClient(grpc.insecure_channel(sys.argv[1]))
+client.get_variable_definitions()
+inputs = {v.name: np.zeros(tuple(v.shape)) for v in client._var_meta if v.type == 0}
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(1)
+slow = Slow()
+threading.Thread(target=client.run_compute, args=(inputs,), daemon=True).start()
+sys.stdin.readline()
+"""
+
+
+def test_a_process_may_exit_while_a_daemon_thread_waits_for_a_reply(tmp_path):
+    with local.explicit(Many()) as (_, server), local.served(server) as address:
+        discipline = server._discipline
+        discipline.fail = "wait"
+        discipline.waiting.clear()
+        command = [sys.executable, "-c", EXIT_SCRIPT, address]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=tmp_path
+        ) as child:
+            assert discipline.waiting.wait(30)
+            answer = child.communicate("\n", timeout=30)
+        discipline.released.set()
+        assert (child.returncode, *answer) == (0, "", "")
 
 
 def test_a_server_killed_in_the_middle_of_a_call(flavour):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -99,9 +100,18 @@ def exchange(title: str, raw: Raw, request: list[bytes], read: Callable[[Any], T
     """
     try:
         with raw(request) as reply:
-            return read(reply)
+            return read(_at_hand(reply))
     except MalformedMessageError as error:
         text = f"Server error during {title}: Exception deserializing response! ({error})"
         raise MalformedMessageError(text) from error
     except grpc.RpcError as error:
         raise PhiloteServerError(f"Server error during {title}: {error.details()}") from error
+
+
+def _at_hand(reply: Call) -> Any:
+    """Return the reply, waited for already where the thread may be ended while it waits.
+
+    The interpreter ends daemon threads when it exits, and a thread that has Rust on its stack
+    cannot be ended: the process would abort.
+    """
+    return list(reply) if threading.current_thread().daemon else reply

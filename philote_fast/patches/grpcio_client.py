@@ -17,6 +17,7 @@ from grpc import _channel, _common
 from grpc._cython import cygrpc
 
 _NO_FLAGS = 0
+_CANCELLED = "Locally cancelled by application!"
 _Due = cygrpc.OperationType
 
 
@@ -41,16 +42,21 @@ class Call:
     def __init__(self, method: Any, requests: Iterable[bytes]) -> None:
         self._requests = iter(requests)
         self._all_sent = False
-        # Whether what is due is what grpcio will report: not while a signal could come between.
-        self._settled = False
-        due = _channel._STREAM_STREAM_INITIAL_DUE
+        # Whether ``due`` is what grpcio's own call has due. Not so while either of them changes: a
+        # signal handler may raise at any point of that, and nobody can say on which side of it.
+        self._in_step = True
+        due = (_Due.receive_initial_metadata, _Due.receive_status_on_client)
         self._state = _channel._RPCState(due, None, None, None, None)
         self._state.rpc_start_time = time.perf_counter()
         self._state.method = _common.decode(method._method)
         self._state.target = _common.decode(method._target)
-        self._call = _start(method)
-        self._send()
-        self._receive()
+        self._call = _create(method)
+        try:
+            self._send(_opening())
+            self._receive()
+        except BaseException:
+            self.cancel()
+            raise
 
     def __enter__(self) -> Call:
         return self
@@ -61,7 +67,12 @@ class Call:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._state.due:
+        if self._state.due or not self._in_step:
+            self.cancel()
+
+    def __del__(self) -> None:
+        # A signal handler that raises just before the ``with`` block leaves a call to this.
+        if hasattr(self, "_call") and self._state.due:
             self.cancel()
 
     def __iter__(self) -> Iterator[bytes]:
@@ -81,15 +92,18 @@ class Call:
     def cancel(self) -> None:
         """Cancel the call, so that the peer stops, and take its last events off the queue.
 
-        Where a signal handler has raised in the middle of an event's handling, an event may be due
-        that has been taken already; then the channel takes care of the queue when it closes.
+        Where a signal handler has raised in the middle of it all, an event may be due that has been
+        taken already; then the rest is left on the queue, and costs some memory.
         """
         self._all_sent = True
-        if self._state.code is None:
+        if self._state.code is None or not self._in_step:
             code = _common.STATUS_CODE_TO_CYGRPC_STATUS_CODE[grpc.StatusCode.CANCELLED]
-            self._call.cancel(code, "Locally cancelled by application!")
-        while self._settled and self._state.due:
+            self._call.cancel(code, _CANCELLED)
+        while self._in_step and self._state.due:
             self._advance()
+        # Not to be waited for: an event that never comes, or a queue that is no more.
+        self._state.due.clear()
+        _channel._abort(self._state, grpc.StatusCode.CANCELLED, _CANCELLED)
 
     def _end(self) -> None:
         if self._state.code is grpc.StatusCode.OK:
@@ -99,59 +113,60 @@ class Call:
     def _advance(self) -> None:
         """Wait for the next event of the call."""
         state = self._state
-        self._settled = False
-        try:
-            event = self._call.next_event()
-        except BaseException:
-            # A signal handler has raised, and grpcio has ended the call.
-            state.due.clear()
-            raise
-        for callback in _channel._handle_event(event, state, None):
+        self._in_step = False
+        # Where a signal handler raises in here grpcio has often, but not always, ended the call.
+        for callback in _channel._handle_event(self._call.next_event(), state, None):
             callback()
-        self._settled = True
+        self._in_step = True
         if not self._all_sent and state.code is None and _Due.send_message not in state.due:
             self._send()
 
-    def _send(self) -> None:
+    def _send(self, *opening: Any) -> None:
         request = next(self._requests, None)
         if request is None:
             self._all_sent = True
-            operation = cygrpc.SendCloseFromClientOperation(_NO_FLAGS)
-            self._operate(_Due.send_close_from_client, operation)
+            self._operate(*opening, cygrpc.SendCloseFromClientOperation(_NO_FLAGS))
         else:
-            operation = cygrpc.SendMessageOperation(request, _NO_FLAGS)
-            self._operate(_Due.send_message, operation)
+            self._operate(*opening, cygrpc.SendMessageOperation(request, _NO_FLAGS))
 
     def _receive(self) -> None:
         if self._state.code is None:
             # A new one each time: an operation holds what it has received.
-            operation = cygrpc.ReceiveMessageOperation(_NO_FLAGS)
-            self._operate(_Due.receive_message, operation)
+            self._operate(cygrpc.ReceiveMessageOperation(_NO_FLAGS))
 
-    def _operate(self, due: Any, operation: Any) -> None:
-        self._settled = False
+    def _operate(self, *operations: Any) -> None:
         # In this order, as grpcio does: an event never comes for what is not due.
-        self._state.due.add(due)
-        if not self._call.operate((operation,), None):
-            self._state.due.remove(due)
-        self._settled = True
+        due = self._state.due
+        self._in_step = False
+        for operation in operations:
+            due.add(operation.type())
+        if not self._call.operate(operations, None):
+            due.difference_update(operation.type() for operation in operations)
+        self._in_step = True
 
 
-def _start(method: Any) -> Any:
-    """Begin a call as the method itself would without arguments, but with a queue of its own."""
-    metadata = _channel._compression.augment_metadata(None, None)
-    flags = _channel._InitialMetadataFlags().with_wait_for_ready(None)
-    opening = cygrpc.SendInitialMetadataOperation(metadata, flags)
+def _create(method: Any) -> Any:
+    """Create a call with a queue of its own, of which the peer knows nothing before it is opened.
+
+    A signal handler that raises in here leaves a call that nobody can cancel.
+    """
     status = cygrpc.ReceiveStatusOnClientOperation(_NO_FLAGS)
     answer = cygrpc.ReceiveInitialMetadataOperation(_NO_FLAGS)
     return method._channel.segregated_call(
         cygrpc.PropagationConstants.GRPC_PROPAGATE_DEFAULTS,
         method._method,
         None,
+        _channel._determine_deadline(None),
         None,
-        metadata,
         None,
-        (((opening, status), None), ((answer,), None)),
+        (((status,), None), ((answer,), None)),
         method._context,
         method._registered_call_handle,
     )
+
+
+def _opening() -> Any:
+    """Return what opens a call as the method itself would without arguments."""
+    metadata = _channel._compression.augment_metadata(None, None)
+    flags = _channel._InitialMetadataFlags().with_wait_for_ready(None)
+    return cygrpc.SendInitialMetadataOperation(metadata, flags)
