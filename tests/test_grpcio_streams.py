@@ -351,7 +351,26 @@ def test_a_flood_of_requests_waits_in_the_channel():
         call = channel.stream_stream("/flood.Service/Take")
         answer = list(call(iter([bytes(1_000_000)] * 40)))
     assert answer == [b"40000000"]
-    assert taken[0] <= grpcio_server.QUEUE_BYTES + 1_000_000
+    assert taken[0] <= grpcio_server.QUEUE_BYTES + 1_000_000 + grpcio_server.REQUEST_BYTES
+
+
+def test_a_flood_of_empty_requests_waits_too(monkeypatch):
+    monkeypatch.setattr(grpcio_server, "QUEUE_BYTES", 6400)
+    taken = []
+
+    def handler(requests, context):
+        stream = grpcio_server.requests_of(requests)
+        next(stream)
+        time.sleep(1)
+        taken.append(len(stream._taken))
+        return grpcio_server.send_all(context, [str(sum(1 for _ in stream)).encode()])
+
+    method = grpc.stream_stream_rpc_method_handler(handler)
+    generic = grpc.method_handlers_generic_handler("flood.Service", {"Take": method})
+    with local.generic_server(generic) as address, peers.channel_to(address) as channel:
+        answer = list(channel.stream_stream("/flood.Service/Take")(iter([b""] * 1000)))
+    assert answer == [b"999"]
+    assert taken[0] <= 100
 
 
 def test_nothing_falls_back_on_a_plain_channel():
