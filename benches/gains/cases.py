@@ -261,11 +261,11 @@ def calls() -> list[Case]:
 def all_cases() -> list[Case]:
     """Give every case, in the order of the report."""
     return [
+        *calls(),
+        *metadata(),
         encode_array(FRESH),
         encode_array(USED),
         decode_array(),
         *small_messages(),
-        *calls(),
-        *metadata(),
         *sweeps(),
     ]
