@@ -198,18 +198,9 @@ impl<'t> Inbox<'t> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Slot, VariableMeta, Variables};
+    use super::super::metadata::meta;
+    use super::super::{Slot, Variables};
     use super::*;
-
-    fn meta(kind: i32, name: &str, shape: &[i64]) -> VariableMeta {
-        let (name, shape) = (name.to_owned(), shape.to_vec());
-        VariableMeta {
-            kind,
-            name,
-            shape,
-            ..VariableMeta::default()
-        }
-    }
 
     fn variables() -> Variables {
         let declared = [

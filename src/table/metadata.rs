@@ -31,3 +31,15 @@ impl VariableMeta {
         self.dynamic_shape && self.shape.is_empty()
     }
 }
+
+/// The metadata of a variable without units, for tests.
+#[cfg(test)]
+pub(super) fn meta(kind: i32, name: &str, shape: &[i64]) -> VariableMeta {
+    let (name, shape) = (name.to_owned(), shape.to_vec());
+    VariableMeta {
+        kind,
+        name,
+        shape,
+        ..VariableMeta::default()
+    }
+}

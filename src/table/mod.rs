@@ -137,17 +137,8 @@ fn shapes(metadata: &[VariableMeta], kinds: &[i32]) -> HashMap<Box<str>, Vec<i64
 
 #[cfg(test)]
 mod tests {
+    use super::metadata::meta;
     use super::*;
-
-    fn meta(kind: i32, name: &str, shape: &[i64]) -> VariableMeta {
-        let (name, shape) = (name.to_owned(), shape.to_vec());
-        VariableMeta {
-            kind,
-            name,
-            shape,
-            ..VariableMeta::default()
-        }
-    }
 
     fn pair(name: &str, subname: &str) -> PartialsMeta {
         PartialsMeta {
