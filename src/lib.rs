@@ -3,6 +3,7 @@
 #[cfg(feature = "python")]
 pub mod python;
 pub mod table;
+pub mod transport;
 pub mod wire;
 
 /// The Rust core of `philote_fast`.

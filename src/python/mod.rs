@@ -23,6 +23,7 @@ mod reading;
 mod shapes;
 mod table;
 mod tables;
+mod transport;
 mod wire;
 
 /// Adds every function and class of the extension to `module`.

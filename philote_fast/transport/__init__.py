@@ -1,0 +1,1 @@
+"""gRPC's channel and server on the native transport."""

@@ -1,0 +1,4 @@
+//! gRPC over HTTP/2: methods, metadata, statuses and buffers. It knows nothing of Philote, and nothing of Python.
+//!
+//! Whoever waits does the work: a thread that waits for a reply drives the connection itself, so that a call costs no
+//! hand-over between threads. A background thread takes over only while nobody waits.
