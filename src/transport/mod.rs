@@ -2,3 +2,9 @@
 //!
 //! Whoever waits does the work: a thread that waits for a reply drives the connection itself, so that a call costs no
 //! hand-over between threads. A background thread takes over only while nobody waits.
+
+pub mod link;
+pub mod reactor;
+pub mod signal;
+pub mod socket;
+pub mod threads;

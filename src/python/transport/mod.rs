@@ -1,1 +1,3 @@
 //! The binding of the transport.
+
+mod wait;

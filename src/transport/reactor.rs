@@ -1,0 +1,555 @@
+//! Waiting for I/O: the thread that waits for something drives the sockets itself.
+//!
+//! Only one thread at a time can wait for I/O: the one that holds the baton. Others that wait are parked until what
+//! they wait for has come, or until the baton is free. A call that is alone on its channel is thus never handed from
+//! thread to thread. When nobody has waited for some time a thread in the background takes the baton, so that pings
+//! and a vanished peer are noticed.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use mio::{Events, Registry, Token};
+
+use super::signal::Signal;
+
+/// What was taken notice of in one wait for I/O. More stays with the system for the next.
+const EVENTS: usize = 256;
+
+/// The token of the waker; sources have the ones above.
+const WAKE: Token = Token(0);
+
+/// A driver that has held the baton for so long is idle: whoever stands by may sleep until it lets go.
+const IDLE: Duration = Duration::from_millis(50);
+
+/// No wait for I/O is longer, whatever the timers say.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+/// No timer is set.
+const NEVER: u64 = u64::MAX;
+
+/// Something that I/O happens to: a connection, or a listener.
+pub trait Source: Send + Sync {
+    /// The system says that something may be read or written, or `closing`: that the peer will send no more.
+    fn ready(self: Arc<Self>, closing: bool);
+
+    /// Somebody has asked for another look, not the system.
+    fn nudge(self: Arc<Self>);
+
+    /// An alarm has passed, perhaps another source's. Set the next one.
+    fn tick(self: Arc<Self>, now: Instant);
+}
+
+/// How a wait ended that brought nothing.
+enum Waited {
+    /// The signal has rung.
+    Rung,
+    /// The time is over, or a signal of the operating system came.
+    Over,
+}
+
+/// Waits for I/O on behalf of all its sources.
+pub struct Reactor {
+    baton: Mutex<Baton>,
+    registry: Registry,
+    waker: Arc<mio::Waker>,
+    sources: RwLock<HashMap<usize, Arc<dyn Source>>>,
+    next_token: AtomicUsize,
+    /// Those who wait without the baton.
+    parked: Mutex<Vec<Arc<Signal>>>,
+    /// Somebody wants every source to take another look.
+    nudged: AtomicBool,
+    /// When the next alarm is due, in microseconds after `origin`.
+    alarm: AtomicU64,
+    origin: Instant,
+    standby: Standby,
+}
+
+struct Baton {
+    poll: mio::Poll,
+    events: Events,
+}
+
+/// The thread that drives when nobody else does.
+#[derive(Default)]
+struct Standby {
+    /// How often a driver has let go of the baton.
+    handed: AtomicU64,
+    /// It holds the baton.
+    drives: AtomicBool,
+    /// It is to let go of it.
+    wanted: AtomicBool,
+    /// It is to be woken when a driver lets go.
+    sleeps: AtomicBool,
+    lock: Mutex<()>,
+    woken: Condvar,
+}
+
+impl Reactor {
+    /// A reactor without sources.
+    ///
+    /// # Errors
+    /// Where the system has no means left to wait.
+    pub fn new() -> io::Result<Arc<Self>> {
+        let poll = mio::Poll::new()?;
+        let registry = poll.registry().try_clone()?;
+        let waker = Arc::new(mio::Waker::new(&registry, WAKE)?);
+        Ok(Arc::new(Self {
+            baton: Mutex::new(Baton {
+                poll,
+                events: Events::with_capacity(EVENTS),
+            }),
+            registry,
+            waker,
+            sources: RwLock::default(),
+            next_token: AtomicUsize::new(WAKE.0 + 1),
+            parked: Mutex::default(),
+            nudged: AtomicBool::new(false),
+            alarm: AtomicU64::new(NEVER),
+            origin: Instant::now(),
+            standby: Standby::default(),
+        }))
+    }
+
+    /// What sockets are registered with.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// A token that no source has had.
+    #[must_use]
+    pub fn token(&self) -> Token {
+        Token(self.next_token.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Makes events of `token` known to `source`, which the reactor keeps until it is removed.
+    pub fn add(&self, token: Token, source: Arc<dyn Source>) {
+        write(&self.sources).insert(token.0, source);
+    }
+
+    /// Forgets the source of `token`.
+    pub fn remove(&self, token: Token) {
+        let former = write(&self.sources).remove(&token.0);
+        drop(former);
+    }
+
+    /// Has every source take another look, by whoever drives.
+    pub fn nudge(&self) {
+        self.nudged.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Has every source's `tick` called at that time, or earlier.
+    pub fn set_alarm(&self, at: Instant) {
+        let due = self.micros(at);
+        if self.alarm.fetch_min(due, Ordering::SeqCst) > due {
+            // Whoever drives may wait for longer than that.
+            self.wake();
+        }
+    }
+
+    /// Asks `poll` until it is ready or `until` has come; drives the sources meanwhile, or lets others do so.
+    ///
+    /// `Pending` says that the time is over, or that a signal handler of the process may want to run. Nothing is lost.
+    pub fn wait<T>(
+        &self,
+        until: Instant,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let (signal, waker) = Signal::of_this_thread();
+        let mut context = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(value) = poll(&mut context) {
+                return Poll::Ready(value);
+            }
+            if let Waited::Over = self.attend(&signal, until) {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Drives whenever nobody else has done so for `patience`, until `poll` is ready or `until` has come.
+    ///
+    /// For one thread at a time, which has nothing better to do.
+    pub fn stand_by<T>(
+        &self,
+        patience: Duration,
+        until: Instant,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let (signal, waker) = Signal::of_this_thread();
+        let mut context = Context::from_waker(&waker);
+        loop {
+            // Before the question: who sets it afterwards has made the answer ready first.
+            self.standby.wanted.store(false, Ordering::SeqCst);
+            if let Poll::Ready(value) = poll(&mut context) {
+                return Poll::Ready(value);
+            }
+            if Instant::now() >= until {
+                return Poll::Pending;
+            }
+            if self.nobody_drives(patience, until) {
+                self.drive_meanwhile(&signal, until);
+            }
+        }
+    }
+
+    /// Ends the sleep of whoever stands by, so that it looks at what it waits for.
+    pub fn wake_standby(&self) {
+        self.standby.wanted.store(true, Ordering::SeqCst);
+        self.wake();
+        self.standby.wake();
+    }
+
+    fn wake(&self) {
+        // It fails only where the system is out of resources; the driver then wakes when its slice is over.
+        drop(self.waker.wake());
+    }
+
+    /// Waits for the signal with the baton where it is free, else parked.
+    fn attend(&self, signal: &Arc<Signal>, until: Instant) -> Waited {
+        let mut held = None;
+        let waited = loop {
+            if signal.take() {
+                break Waited::Rung;
+            }
+            if Instant::now() >= until {
+                break Waited::Over;
+            }
+            if held.is_none() {
+                held = self.take_baton();
+            }
+            match &mut held {
+                Some(baton) => {
+                    if !self.turn(baton, signal, until) {
+                        break Waited::Over;
+                    }
+                }
+                None => held = self.park(signal, until),
+            }
+        };
+        if let Some(baton) = held {
+            drop(baton);
+            self.hand_on();
+        }
+        waited
+    }
+
+    fn take_baton(&self) -> Option<MutexGuard<'_, Baton>> {
+        match self.baton.try_lock() {
+            Ok(baton) => Some(baton),
+            Err(TryLockError::Poisoned(baton)) => Some(baton.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Waits without the baton, unless it turns out to be free.
+    fn park(&self, signal: &Arc<Signal>, until: Instant) -> Option<MutexGuard<'_, Baton>> {
+        lock(&self.parked).push(Arc::clone(signal));
+        // Whoever lets go of it after this sees that somebody is parked.
+        let baton = self.take_baton();
+        if baton.is_none() {
+            if self.standby.drives.load(Ordering::SeqCst) {
+                self.standby.wanted.store(true, Ordering::SeqCst);
+                self.wake();
+            }
+            signal.park(until);
+        }
+        lock(&self.parked).retain(|other| !Arc::ptr_eq(other, signal));
+        baton
+    }
+
+    /// Tells somebody that the baton is free.
+    fn hand_on(&self) {
+        let next = lock(&self.parked).pop();
+        if let Some(next) = next {
+            next.ring();
+        }
+        self.standby.handed.fetch_add(1, Ordering::SeqCst);
+        if self.standby.sleeps.load(Ordering::SeqCst) {
+            self.standby.wake();
+        }
+    }
+
+    /// Waits once for I/O and lets the sources deal with it. False where a signal of the operating system came.
+    fn turn(&self, baton: &mut Baton, signal: &Signal, until: Instant) -> bool {
+        let now = Instant::now();
+        let wait = until
+            .saturating_duration_since(now)
+            .min(self.until_alarm(now));
+        if !signal.drive(&self.waker) {
+            return true;
+        }
+        let polled = baton.poll.poll(&mut baton.events, Some(wait));
+        signal.awake();
+        if polled.is_err() {
+            return false;
+        }
+        for event in &baton.events {
+            if let Some(source) = self.source(event.token()) {
+                source.ready(event.is_read_closed() || event.is_error());
+            }
+        }
+        self.see_to_the_rest();
+        true
+    }
+
+    /// What the system has no event for.
+    fn see_to_the_rest(&self) {
+        if self.nudged.swap(false, Ordering::SeqCst) {
+            for source in self.all_sources() {
+                source.nudge();
+            }
+        }
+        if self.alarm.load(Ordering::Relaxed) == NEVER {
+            return;
+        }
+        let now = Instant::now();
+        if self.micros(now) >= self.alarm.load(Ordering::SeqCst) {
+            self.alarm.store(NEVER, Ordering::SeqCst);
+            for source in self.all_sources() {
+                source.tick(now);
+            }
+        }
+    }
+
+    fn source(&self, token: Token) -> Option<Arc<dyn Source>> {
+        let sources = self.sources.read().unwrap_or_else(PoisonError::into_inner);
+        sources.get(&token.0).cloned()
+    }
+
+    fn all_sources(&self) -> Vec<Arc<dyn Source>> {
+        let sources = self.sources.read().unwrap_or_else(PoisonError::into_inner);
+        sources.values().cloned().collect()
+    }
+
+    /// In whole microseconds, rounded up: an alarm never rings early.
+    fn micros(&self, at: Instant) -> u64 {
+        let since = at.saturating_duration_since(self.origin);
+        u64::try_from(since.as_nanos().div_ceil(1000)).unwrap_or(NEVER - 1)
+    }
+
+    fn until_alarm(&self, now: Instant) -> Duration {
+        match self.alarm.load(Ordering::SeqCst) {
+            NEVER => LONGEST_WAIT,
+            due => {
+                let due = self.origin + Duration::from_micros(due);
+                due.saturating_duration_since(now)
+            }
+        }
+    }
+
+    /// Waits until no driver has let go of the baton for `patience`, and none holds it.
+    fn nobody_drives(&self, patience: Duration, until: Instant) -> bool {
+        let standby = &self.standby;
+        let left = || until.saturating_duration_since(Instant::now());
+        let before = standby.handed.load(Ordering::SeqCst);
+        let unchanged = || standby.handed.load(Ordering::SeqCst) == before;
+        standby.sleep(patience.min(left()), || true);
+        if !unchanged() || left().is_zero() {
+            return false;
+        }
+        if self.take_baton().is_some() {
+            return true;
+        }
+        // Somebody drives, and may do so for an hour.
+        standby.sleep(IDLE.min(left()), || true);
+        standby.sleeps.store(true, Ordering::SeqCst);
+        standby.sleep(left(), unchanged);
+        standby.sleeps.store(false, Ordering::SeqCst);
+        false
+    }
+
+    /// Drives until somebody wants to do so, or asks for the thread that stands by.
+    fn drive_meanwhile(&self, signal: &Arc<Signal>, until: Instant) {
+        let Some(mut baton) = self.take_baton() else {
+            return;
+        };
+        self.standby.drives.store(true, Ordering::SeqCst);
+        let wanted = || self.standby.wanted.load(Ordering::SeqCst) || signal.take();
+        let in_time = || Instant::now() < until;
+        let mut goes_on = true;
+        while goes_on {
+            goes_on = !wanted() && in_time() && self.turn(&mut baton, signal, until);
+        }
+        self.standby.drives.store(false, Ordering::SeqCst);
+        drop(baton);
+        self.hand_on();
+    }
+}
+
+impl Standby {
+    /// Sleeps until woken, if there is reason to once nobody can wake it unnoticed.
+    fn sleep(&self, time: Duration, reason: impl Fn() -> bool) {
+        let guard = lock(&self.lock);
+        if reason() && !self.wanted.load(Ordering::SeqCst) {
+            drop(self.woken.wait_timeout(guard, time));
+        }
+    }
+
+    fn wake(&self) {
+        let guard = lock(&self.lock);
+        self.woken.notify_all();
+        drop(guard);
+    }
+}
+
+/// Nothing is half done when a panic poisons one of these locks.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+
+    use mio::Interest;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(60);
+
+    /// Rings once something has happened to it.
+    #[derive(Default)]
+    struct Bell {
+        happened: Mutex<Vec<&'static str>>,
+        waiting: Mutex<Option<Arc<Signal>>>,
+    }
+
+    impl Bell {
+        fn note(&self, what: &'static str) {
+            lock(&self.happened).push(what);
+            if let Some(signal) = lock(&self.waiting).take() {
+                signal.ring();
+            }
+        }
+
+        fn poll(&self) -> Poll<&'static str> {
+            *lock(&self.waiting) = Some(Signal::of_this_thread().0);
+            lock(&self.happened)
+                .pop()
+                .map_or(Poll::Pending, Poll::Ready)
+        }
+    }
+
+    impl Source for Bell {
+        fn ready(self: Arc<Self>, _: bool) {
+            self.note("ready");
+        }
+
+        fn nudge(self: Arc<Self>) {
+            self.note("nudge");
+        }
+
+        fn tick(self: Arc<Self>, _: Instant) {
+            self.note("tick");
+        }
+    }
+
+    fn with_bell() -> (Arc<Reactor>, Arc<Bell>, Token) {
+        let reactor = Reactor::new().expect("resources");
+        let bell = Arc::new(Bell::default());
+        let token = reactor.token();
+        reactor.add(token, Arc::clone(&bell) as Arc<dyn Source>);
+        (reactor, bell, token)
+    }
+
+    #[test]
+    fn a_wait_ends_in_time() {
+        let reactor = Reactor::new().expect("resources");
+        let until = Instant::now() + Duration::from_millis(2);
+        assert!(reactor.wait(until, |_| Poll::<()>::Pending).is_pending());
+        assert!(Instant::now() >= until);
+    }
+
+    #[test]
+    fn alarms_and_nudges_reach_the_sources() {
+        let (reactor, bell, _) = with_bell();
+        reactor.set_alarm(Instant::now() + Duration::from_millis(2));
+        let heard = reactor.wait(Instant::now() + SOON, |_| bell.poll());
+        assert_eq!(heard, Poll::Ready("tick"));
+        reactor.nudge();
+        let heard = reactor.wait(Instant::now() + SOON, |_| bell.poll());
+        assert_eq!(heard, Poll::Ready("nudge"));
+    }
+
+    #[test]
+    fn who_waits_is_reached_with_the_baton_and_without() {
+        let reactor = Reactor::new().expect("resources");
+        let told = Arc::new(AtomicBool::new(false));
+        let wakers = Arc::new(Mutex::new(Vec::new()));
+        let waiters: Vec<_> = (0..4)
+            .map(|_| {
+                let (reactor, told, wakers) =
+                    (Arc::clone(&reactor), Arc::clone(&told), Arc::clone(&wakers));
+                thread::spawn(move || {
+                    reactor.wait(Instant::now() + SOON, |context| {
+                        lock(&wakers).push(context.waker().clone());
+                        if told.load(Ordering::SeqCst) {
+                            Poll::Ready(())
+                        } else {
+                            Poll::Pending
+                        }
+                    })
+                })
+            })
+            .collect();
+        while lock(&wakers).len() < waiters.len() {
+            thread::yield_now();
+        }
+        told.store(true, Ordering::SeqCst);
+        lock(&wakers).iter().for_each(std::task::Waker::wake_by_ref);
+        for waiter in waiters {
+            assert!(waiter.join().expect("ends").is_ready());
+        }
+    }
+
+    #[test]
+    fn who_stands_by_drives_while_nobody_waits_and_lets_go() {
+        let (reactor, bell, token) = with_bell();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let mut peer = TcpStream::connect(listener.local_addr().expect("bound")).expect("it");
+        let (accepted, _) = listener.accept().expect("a peer");
+        accepted.set_nonblocking(true).expect("a socket");
+        let mut accepted = mio::net::TcpStream::from_std(accepted);
+        let readable = Interest::READABLE;
+        reactor
+            .registry()
+            .register(&mut accepted, token, readable)
+            .expect("registered");
+
+        let over = Arc::new(AtomicBool::new(false));
+        let (watcher, ends) = (Arc::clone(&reactor), Arc::clone(&over));
+        let standby = thread::spawn(move || {
+            let patience = Duration::from_millis(1);
+            watcher.stand_by(patience, Instant::now() + SOON, |_| {
+                if ends.load(Ordering::SeqCst) {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+        });
+        peer.write_all(b"x").expect("sent");
+        while lock(&bell.happened).is_empty() {
+            thread::yield_now();
+        }
+        // It has the baton, or is about to take it; a wait ends all the same.
+        peer.write_all(b"y").expect("sent");
+        let heard = reactor.wait(Instant::now() + SOON, |_| bell.poll());
+        assert_eq!(heard, Poll::Ready("ready"));
+        over.store(true, Ordering::SeqCst);
+        reactor.wake_standby();
+        assert!(standby.join().expect("ends").is_ready());
+    }
+}
