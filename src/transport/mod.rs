@@ -14,5 +14,6 @@ pub mod reactor;
 pub mod signal;
 pub mod socket;
 pub mod status;
+pub mod target;
 pub mod threads;
 pub mod timeout;

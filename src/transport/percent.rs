@@ -34,6 +34,13 @@ fn encode_byte(byte: u8, out: &mut Vec<u8>) {
 /// Decodes what a peer has sent. An escape that is none stays as it is, and what is no UTF-8 is replaced.
 #[must_use]
 pub fn decode(encoded: &[u8]) -> String {
+    String::from_utf8(decode_bytes(encoded))
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// As `decode`, for what need not be text.
+#[must_use]
+pub fn decode_bytes(encoded: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(encoded.len());
     let mut rest = encoded;
     while let Some((&first, tail)) = rest.split_first() {
@@ -47,8 +54,7 @@ pub fn decode(encoded: &[u8]) -> String {
             rest = tail;
         }
     }
-    String::from_utf8(out)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    out
 }
 
 fn digit(char: u8) -> Option<u8> {
