@@ -17,3 +17,4 @@ pub mod status;
 pub mod target;
 pub mod threads;
 pub mod timeout;
+pub mod tls;

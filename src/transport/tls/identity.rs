@@ -1,0 +1,207 @@
+//! What a server is told of its caller: the properties of grpcio's authentication context.
+
+use rustls::pki_types::CertificateDer;
+
+use super::certificate::{AlternativeName, Certificate};
+use super::pem;
+
+/// Names and values, in the order in which grpcio has them.
+pub type Properties = Vec<(&'static str, String)>;
+
+/// The property that tells whether there is TLS.
+const SECURITY_TYPE: &str = "transport_security_type";
+const SECURITY_LEVEL: &str = "security_level";
+
+/// Attributes of names with their short forms: RFC 4514, section 3, and those that OpenSSL adds.
+const ATTRIBUTES: [(&[u8], &str); 12] = [
+    (&[0x55, 4, 3], "CN"),
+    (&[0x55, 4, 4], "SN"),
+    (&[0x55, 4, 5], "serialNumber"),
+    (&[0x55, 4, 6], "C"),
+    (&[0x55, 4, 7], "L"),
+    (&[0x55, 4, 8], "ST"),
+    (&[0x55, 4, 9], "street"),
+    (&[0x55, 4, 10], "O"),
+    (&[0x55, 4, 11], "OU"),
+    (
+        &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 1],
+        "emailAddress",
+    ),
+    (
+        &[0x09, 0x92, 0x26, 0x89, 0x93, 0xf2, 0x2c, 0x64, 1, 1],
+        "UID",
+    ),
+    (
+        &[0x09, 0x92, 0x26, 0x89, 0x93, 0xf2, 0x2c, 0x64, 1, 25],
+        "DC",
+    ),
+];
+
+/// The properties of a caller without TLS.
+#[must_use]
+pub fn insecure() -> Properties {
+    vec![
+        (SECURITY_TYPE, "insecure".to_owned()),
+        (SECURITY_LEVEL, "TSI_SECURITY_NONE".to_owned()),
+    ]
+}
+
+/// The properties of a caller with TLS, who has shown `certificate` or none.
+#[must_use]
+pub fn secure(certificate: Option<&CertificateDer<'_>>) -> Properties {
+    let mut properties = vec![(SECURITY_TYPE, "ssl".to_owned())];
+    let mut spiffe = None;
+    if let Some(certificate) = certificate
+        && let Some(parsed) = Certificate::parse(certificate)
+    {
+        add_subject(&parsed, &mut properties);
+        properties.push(("x509_pem_cert", pem::write_certificate(certificate)));
+        spiffe = add_names(&parsed, &mut properties);
+    }
+    properties.push((SECURITY_LEVEL, "TSI_PRIVACY_AND_INTEGRITY".to_owned()));
+    properties.push(("ssl_session_reused", "false".to_owned()));
+    properties.extend(spiffe.map(|id| ("peer_spiffe_id", id)));
+    properties
+}
+
+fn add_subject(certificate: &Certificate<'_>, properties: &mut Properties) {
+    let parts: Vec<String> = certificate
+        .subject_attributes()
+        .iter()
+        .rev()
+        .map(|(oid, value)| format!("{}={}", attribute_name(oid), escaped(value)))
+        .collect();
+    properties.push(("x509_subject", parts.join(",")));
+    properties.extend(
+        certificate
+            .common_name()
+            .map(|name| ("x509_common_name", name)),
+    );
+}
+
+/// Adds the alternative names, together and by kind; gives the SPIFFE ID if there is just one.
+fn add_names(certificate: &Certificate<'_>, properties: &mut Properties) -> Option<String> {
+    let names: Vec<(&str, String)> = certificate
+        .alternative_names()
+        .into_iter()
+        .map(|name| match name {
+            AlternativeName::Dns(name) => ("peer_dns", name.to_owned()),
+            AlternativeName::Ip(ip) => ("peer_ip", ip.to_string()),
+            AlternativeName::Uri(uri) => ("peer_uri", uri.to_owned()),
+            AlternativeName::Email(email) => ("peer_email", email.to_owned()),
+        })
+        .collect();
+    for (_, name) in &names {
+        properties.push(("x509_subject_alternative_name", name.clone()));
+    }
+    let mut uris = Vec::new();
+    for kind in ["peer_dns", "peer_ip", "peer_uri", "peer_email"] {
+        for (_, name) in names.iter().filter(|(of, _)| *of == kind) {
+            properties.push((kind, name.clone()));
+            if kind == "peer_uri" {
+                uris.push(name);
+            }
+        }
+    }
+    match uris.as_slice() {
+        [uri] if uri.starts_with("spiffe://") => Some((*uri).clone()),
+        _ => None,
+    }
+}
+
+/// The short name of an attribute, else its identifier in dots.
+fn attribute_name(oid: &[u8]) -> String {
+    if let Some((_, name)) = ATTRIBUTES.iter().find(|(known, _)| *known == oid) {
+        return (*name).to_owned();
+    }
+    let mut arcs: Vec<u64> = Vec::new();
+    let mut arc: u64 = 0;
+    for byte in oid {
+        arc = arc.wrapping_shl(7) | u64::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            if arcs.is_empty() {
+                let first = (arc / 40).min(2);
+                arcs.push(first);
+                arc -= first * 40;
+            }
+            arcs.push(arc);
+            arc = 0;
+        }
+    }
+    let arcs: Vec<String> = arcs.iter().map(u64::to_string).collect();
+    arcs.join(".")
+}
+
+/// A value as RFC 4514, section 2.4, writes it.
+fn escaped(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    let last = value.chars().count().saturating_sub(1);
+    for (at, char) in value.chars().enumerate() {
+        let special = matches!(char, '"' | '+' | ',' | ';' | '<' | '>' | '\\')
+            || at == 0 && matches!(char, ' ' | '#')
+            || at == last && char == ' ';
+        if special {
+            out.push('\\');
+        }
+        out.push(char);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_certificates::{CLIENT, SELF_SIGNED, der};
+    use super::*;
+
+    fn pairs(properties: &Properties) -> Vec<(&str, &str)> {
+        let pairs = properties
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()));
+        pairs.filter(|(name, _)| *name != "x509_pem_cert").collect()
+    }
+
+    #[test]
+    fn a_client_with_names_of_every_kind() {
+        let properties = secure(Some(&der(CLIENT)));
+        let expected = [
+            ("transport_security_type", "ssl"),
+            ("x509_subject", "CN=clientcn,O=Org\\, Ltd"),
+            ("x509_common_name", "clientcn"),
+            ("x509_subject_alternative_name", "client.example"),
+            ("x509_subject_alternative_name", "10.0.0.1"),
+            ("x509_subject_alternative_name", "::1"),
+            ("x509_subject_alternative_name", "spiffe://x/y"),
+            ("x509_subject_alternative_name", "a@b.c"),
+            ("peer_dns", "client.example"),
+            ("peer_ip", "10.0.0.1"),
+            ("peer_ip", "::1"),
+            ("peer_uri", "spiffe://x/y"),
+            ("peer_email", "a@b.c"),
+            ("security_level", "TSI_PRIVACY_AND_INTEGRITY"),
+            ("ssl_session_reused", "false"),
+            ("peer_spiffe_id", "spiffe://x/y"),
+        ];
+        assert_eq!(pairs(&properties), expected);
+        assert!(properties.contains(&("x509_pem_cert", CLIENT.to_owned())));
+    }
+
+    #[test]
+    fn a_client_without_other_names_without_a_certificate_and_without_tls() {
+        let names = |properties: Properties| properties.len();
+        assert_eq!(names(secure(Some(&der(SELF_SIGNED)))), 6);
+        assert_eq!(names(secure(None)), 3);
+        assert_eq!(insecure()[0].1, "insecure");
+    }
+
+    #[test]
+    fn attributes_and_values() {
+        assert_eq!(attribute_name(&[0x55, 4, 3]), "CN");
+        assert_eq!(attribute_name(&[0x2a, 0x86, 0x48, 1]), "1.2.840.1");
+        assert_eq!(attribute_name(&[0x88, 0x37, 3]), "2.999.3");
+        assert_eq!(attribute_name(&[]), "");
+        assert_eq!(attribute_name(&[0xff; 30]), "");
+        assert_eq!(escaped("#a+b# "), "\\#a\\+b#\\ ");
+        assert_eq!(escaped(" "), "\\ ");
+        assert_eq!(escaped(""), "");
+    }
+}

@@ -1,0 +1,357 @@
+//! Whom to believe who they are.
+//!
+//! webpki decides, except on certificates that it refuses and grpcio takes: a root that a server shows as its own (the
+//! usual result of `openssl req -x509`), one of X.509's first version (the usual result of `openssl x509 -req`), and a
+//! host's name that stands in the common name alone. Each is needed for scripts to work as before, and none weakens
+//! what is verified: keys, signatures, dates and names are checked all the same.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+    verify_tls13_signature_with_raw_key,
+};
+use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore,
+    SignatureScheme,
+};
+
+use super::TlsError;
+use super::certificate::{Certificate, Validity};
+use super::pem::{self, Part};
+
+/// The roots that one side trusts.
+#[derive(Debug)]
+pub struct Trust {
+    store: Arc<RootCertStore>,
+    /// The same as they came, where they are the user's.
+    roots: Vec<CertificateDer<'static>>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl Trust {
+    /// The roots in `text`, or those that Mozilla trusts.
+    pub fn new(provider: &CryptoProvider, text: Option<&[u8]>) -> Result<Self, TlsError> {
+        let mut store = RootCertStore::empty();
+        let mut roots = Vec::new();
+        if let Some(text) = text {
+            roots = pem::certificates(Part::RootCertificates, text)?;
+        } else {
+            store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        }
+        for root in &roots {
+            store.add(root.clone()).map_err(TlsError::Root)?;
+        }
+        Ok(Self {
+            store: Arc::new(store),
+            roots,
+            algorithms: provider.signature_verification_algorithms,
+        })
+    }
+
+    /// Judges the certificates that webpki does not. `None`: webpki is to judge.
+    fn judge(&self, shown: &CertificateDer<'_>, now: UnixTime) -> Option<Result<(), Error>> {
+        let certificate = Certificate::parse(shown)?;
+        let issued = || certificate.version == 1 && self.has_issued(&certificate);
+        if self.roots.contains(shown) || issued() {
+            return Some(check_dates(&certificate, now));
+        }
+        None
+    }
+
+    /// Whether one of the roots has signed `certificate` itself.
+    fn has_issued(&self, certificate: &Certificate<'_>) -> bool {
+        self.roots
+            .iter()
+            .filter_map(|root| Certificate::parse(root))
+            .filter(|root| root.subject == certificate.issuer)
+            .any(|root| self.has_signed(&root, certificate))
+    }
+
+    fn has_signed(&self, issuer: &Certificate<'_>, certificate: &Certificate<'_>) -> bool {
+        self.algorithms.all.iter().any(|algorithm| {
+            algorithm.signature_alg_id().as_ref() == certificate.signature_algorithm
+                && algorithm.public_key_alg_id().as_ref() == issuer.key_algorithm
+                && algorithm
+                    .verify_signature(issuer.key_bits, certificate.signed, certificate.signature)
+                    .is_ok()
+        })
+    }
+
+    fn verify_tls13(
+        &self,
+        message: &[u8],
+        shown: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        // webpki takes no certificate of the first version, not even to read the key in it.
+        match Certificate::parse(shown).filter(|certificate| certificate.version == 1) {
+            Some(certificate) => {
+                let key = SubjectPublicKeyInfoDer::from(certificate.key);
+                verify_tls13_signature_with_raw_key(message, &key, signature, &self.algorithms)
+            }
+            None => verify_tls13_signature(message, shown, signature, &self.algorithms),
+        }
+    }
+}
+
+fn check_dates(certificate: &Certificate<'_>, now: UnixTime) -> Result<(), Error> {
+    match certificate.validity(std::time::Duration::from_secs(now.as_secs())) {
+        Validity::Good => Ok(()),
+        Validity::Early => Err(CertificateError::NotValidYet.into()),
+        Validity::Expired => Err(CertificateError::Expired.into()),
+    }
+}
+
+/// Verifies the certificate that a server shows.
+#[derive(Debug)]
+pub struct ServerVerifier(pub Trust);
+
+impl ServerCertVerifier for ServerVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        _: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let trust = &self.0;
+        match trust.judge(end_entity, now) {
+            Some(judged) => judged?,
+            None => verify_server_cert_signed_by_trust_anchor(
+                &ParsedCertificate::try_from(end_entity)?,
+                &trust.store,
+                intermediates,
+                now,
+                trust.algorithms.all,
+            )?,
+        }
+        verify_name(end_entity, server_name)?;
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, cert, dss, &self.0.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.algorithms.supported_schemes()
+    }
+}
+
+/// Checks the name that `certificate` is for.
+pub fn verify_name(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> Result<(), Error> {
+    let parsed = ParsedCertificate::try_from(certificate);
+    if parsed.is_ok_and(|parsed| verify_server_name(&parsed, name).is_ok()) {
+        return Ok(());
+    }
+    if let (ServerName::DnsName(name), Some(certificate)) = (name, Certificate::parse(certificate))
+        && !certificate.has_alternative_names()
+        && certificate
+            .common_name()
+            .is_some_and(|pattern| matches(&pattern, name.as_ref()))
+    {
+        return Ok(());
+    }
+    Err(CertificateError::NotValidForName.into())
+}
+
+/// Whether `name` is `pattern`, in which a `*` may stand for the first label.
+fn matches(pattern: &str, name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let pattern = pattern.strip_suffix('.').unwrap_or(pattern);
+    let Some(pattern) = pattern.strip_prefix("*.") else {
+        return !pattern.is_empty() && pattern.eq_ignore_ascii_case(name);
+    };
+    let rest = name.split_once('.').filter(|(label, _)| !label.is_empty());
+    // Not all of a top-level domain.
+    pattern.contains('.') && rest.is_some_and(|(_, rest)| pattern.eq_ignore_ascii_case(rest))
+}
+
+/// Verifies the certificate that a client shows.
+#[derive(Debug)]
+pub struct ClientVerifier {
+    trust: Trust,
+    inner: Arc<dyn ClientCertVerifier>,
+}
+
+impl ClientVerifier {
+    /// A verifier for a server that lets nobody in without a certificate.
+    pub fn new(provider: Arc<CryptoProvider>, trust: Trust) -> Result<Self, TlsError> {
+        let store = Arc::clone(&trust.store);
+        let inner = WebPkiClientVerifier::builder_with_provider(store, provider)
+            .build()
+            .map_err(|error| TlsError::Root(Error::General(error.to_string())))?;
+        Ok(Self { trust, inner })
+    }
+}
+
+impl ClientCertVerifier for ClientVerifier {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.inner.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        match self.trust.judge(end_entity, now) {
+            Some(judged) => judged.map(|()| ClientCertVerified::assertion()),
+            None => self
+                .inner
+                .verify_client_cert(end_entity, intermediates, now),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.trust.verify_tls13(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::provider;
+    use super::super::test_certificates::{CA, CLIENT, SELF_SIGNED, SERVER, VERSION_1, der};
+    use super::*;
+
+    /// 2026 in seconds.
+    const NOW: u64 = 1_780_000_000;
+
+    fn verify_at(
+        root: &str,
+        shown: &CertificateDer<'_>,
+        name: &str,
+        now: u64,
+    ) -> Result<(), Error> {
+        let trust = Trust::new(&provider(), Some(root.as_bytes())).expect("the root is good");
+        let name = ServerName::try_from(name).expect("it is a name");
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(now));
+        ServerVerifier(trust)
+            .verify_server_cert(shown, &[], &name, &[], now)
+            .map(drop)
+    }
+
+    fn verify(root: &str, shown: &str, name: &str) -> Result<(), Error> {
+        verify_at(root, &der(shown), name, NOW)
+    }
+
+    #[test]
+    fn what_the_root_has_issued_is_trusted_under_its_names() {
+        for name in ["localhost", "a.example.com", "127.0.0.1"] {
+            assert_eq!(verify(CA, SERVER, name), Ok(()));
+        }
+        for name in [
+            "other",
+            "example.com",
+            "a.b.example.com",
+            "127.0.0.2",
+            "server",
+        ] {
+            let error = CertificateError::NotValidForName;
+            assert_eq!(verify(CA, SERVER, name), Err(error.into()), "{name}");
+        }
+        // It is for clients only.
+        assert!(verify(CA, CLIENT, "client.example").is_err());
+    }
+
+    #[test]
+    fn a_root_may_be_shown_itself_under_its_common_name() {
+        assert_eq!(verify(SELF_SIGNED, SELF_SIGNED, "localhost"), Ok(()));
+        assert_eq!(verify(SERVER, SERVER, "localhost"), Ok(()));
+        assert!(verify(SELF_SIGNED, SELF_SIGNED, "other").is_err());
+        assert!(verify(CA, SELF_SIGNED, "localhost").is_err());
+        assert!(verify(SELF_SIGNED, SERVER, "localhost").is_err());
+    }
+
+    #[test]
+    fn the_first_version_is_trusted_where_the_root_itself_has_signed() {
+        assert_eq!(verify(CA, VERSION_1, "localhost"), Ok(()));
+        assert!(verify(CA, VERSION_1, "other").is_err());
+        assert!(verify(SELF_SIGNED, VERSION_1, "localhost").is_err());
+        let bytes = der(VERSION_1);
+        for at in 0..bytes.len() {
+            let mut changed = bytes.to_vec();
+            changed[at] ^= 1;
+            let verified = verify_at(CA, &changed.into(), "localhost", NOW);
+            assert!(verified.is_err(), "byte {at} is not verified");
+        }
+    }
+
+    #[test]
+    fn dates_are_checked() {
+        for (root, shown) in [(CA, SERVER), (SELF_SIGNED, SELF_SIGNED), (CA, VERSION_1)] {
+            for now in [0, 1_500_000_000, 4_900_000_000] {
+                assert!(verify_at(root, &der(shown), "localhost", now).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn the_worlds_roots_do_not_know_ours() {
+        let trust = Trust::new(&provider(), None).expect("they are built in");
+        assert!(trust.store.len() > 50);
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(NOW));
+        assert!(trust.judge(&der(SELF_SIGNED), now).is_none());
+    }
+
+    #[test]
+    fn names_with_and_without_stars() {
+        for (pattern, name) in [("a.b", "A.B."), ("*.b.c", "a.b.c"), ("*.B.C.", "a.b.c")] {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [
+            ("", ""),
+            ("a", "b"),
+            ("*.b", "a.b"),
+            ("*", "a"),
+            ("*.b.c", "b.c"),
+            ("*.b.c", ".b.c"),
+            ("*.b.c", "x.a.b.c"),
+            ("a*.b.c", "ax.b.c"),
+        ] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+}
