@@ -40,6 +40,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<declare::Declared>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<tables::Tables>()?;
+    transport::register(module)?;
     module.add_function(wrap_pyfunction!(process::read_into, module)?)?;
     module.add_function(wrap_pyfunction!(shapes::read_shapes, module)?)
 }

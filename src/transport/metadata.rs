@@ -146,6 +146,22 @@ impl Metadata {
             .map(|(name, value)| (name.as_str(), value.as_ref()))
     }
 
+    /// What it counts against a limit on metadata.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.iter()
+            .map(|(key, value)| {
+                // Three bytes become four.
+                let padding = if is_binary(key) {
+                    value.len() / 3 + 1
+                } else {
+                    0
+                };
+                size_of(key, value) + padding
+            })
+            .sum()
+    }
+
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

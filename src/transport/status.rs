@@ -7,7 +7,7 @@ use http::StatusCode;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::code::{Code, LOST_CONNECTION};
-use super::metadata::Metadata;
+use super::metadata::{Metadata, total_size};
 use super::percent;
 
 /// `grpc-status`
@@ -16,9 +16,12 @@ pub const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 /// `grpc-message`
 pub const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 
-/// The longest `grpc-message` that is sent, encoded: peers limit all trailers together to 8 KiB, and one that gets more
-/// loses the code too.
-pub const MESSAGE_LIMIT: usize = 7 << 10;
+/// What all trailers together may count: a peer that gets more, by default 8 KiB, loses the code too. The rest is for
+/// what the peer counts besides.
+const TRAILERS_LIMIT: usize = (8 << 10) - 512;
+
+/// However much trailing metadata there is, a text of this size is sent: it can say something.
+const SHORTEST_LIMIT: usize = 512;
 
 /// The outcome of a call: what `grpc.Call` gives as code, details and trailing metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,14 +135,19 @@ impl Status {
         Self::new(LOST_CONNECTION, io_text(error))
     }
 
-    /// Writes it into trailers, the text cut to what they have room for; the trailing metadata is left to the caller.
+    /// Writes code and text into trailers, the text cut to what a peer takes beside the trailing metadata, which is left
+    /// to the caller to append.
     pub fn write(&self, trailers: &mut HeaderMap) {
         trailers.insert(STATUS, HeaderValue::from(u16::from(self.code.number())));
-        let message = percent::encode(&self.message, MESSAGE_LIMIT);
+        if self.message.is_empty() {
+            return;
+        }
+        let room = TRAILERS_LIMIT
+            .saturating_sub(total_size(trailers))
+            .saturating_sub(self.trailing.size());
+        let message = percent::encode(&self.message, room.max(SHORTEST_LIMIT));
         // All that `encode` gives may stand in a header.
-        if let Ok(message) = HeaderValue::from_maybe_shared(message)
-            && !message.is_empty()
-        {
+        if let Ok(message) = HeaderValue::from_maybe_shared(message) {
             trailers.insert(MESSAGE, message);
         }
     }
@@ -239,11 +247,26 @@ mod tests {
         let status = Status::new(Code::Internal, "é".repeat(100_000));
         let mut headers = HeaderMap::new();
         status.write(&mut headers);
-        assert!(headers[MESSAGE].len() <= MESSAGE_LIMIT);
+        assert!(total_size(&headers) <= 8 << 10);
         let came = Status::from_trailers(&headers);
         assert_eq!(came.code, Code::Internal);
         assert!(came.message.chars().all(|char| char == 'é'));
         assert!(came.message.len() > 2000);
+    }
+
+    #[test]
+    fn a_text_beside_much_metadata_is_cut_further_but_never_left_out() {
+        for (size, least) in [(5000, 2000), (20_000, 500)] {
+            let mut status = Status::new(Code::Internal, "x".repeat(10_000));
+            let pushed = status.trailing.push("key", "v".repeat(size));
+            pushed.expect("it is legal");
+            let mut headers = HeaderMap::new();
+            status.write(&mut headers);
+            status.trailing.append_to(&mut headers);
+            let came = Status::from_trailers(&headers);
+            assert!((least..least + 1000).contains(&came.message.len()));
+            assert_eq!(came.trailing, status.trailing);
+        }
     }
 
     #[test]

@@ -120,7 +120,9 @@ impl ClientTls {
         })
     }
 
-    fn config(&self) -> Arc<ClientConfig> {
+    /// For rustls.
+    #[must_use]
+    pub fn config(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.config)
     }
 }
@@ -178,7 +180,9 @@ impl ServerTls {
         })
     }
 
-    fn config(&self) -> Arc<ServerConfig> {
+    /// For rustls.
+    #[must_use]
+    pub fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.config)
     }
 }

@@ -5,8 +5,8 @@ use rustls::pki_types::CertificateDer;
 use super::certificate::{AlternativeName, Certificate};
 use super::pem;
 
-/// Names and values, in the order in which grpcio has them.
-pub type Properties = Vec<(&'static str, String)>;
+/// Names with their values, in the order in which grpcio has them.
+pub type Properties = Vec<(&'static str, Vec<Vec<u8>>)>;
 
 /// The property that tells whether there is TLS.
 const SECURITY_TYPE: &str = "transport_security_type";
@@ -41,27 +41,32 @@ const ATTRIBUTES: [(&[u8], &str); 12] = [
 #[must_use]
 pub fn insecure() -> Properties {
     vec![
-        (SECURITY_TYPE, "insecure".to_owned()),
-        (SECURITY_LEVEL, "TSI_SECURITY_NONE".to_owned()),
+        one(SECURITY_TYPE, "insecure"),
+        one(SECURITY_LEVEL, "TSI_SECURITY_NONE"),
     ]
 }
 
 /// The properties of a caller with TLS, who has shown `certificate` or none.
 #[must_use]
 pub fn secure(certificate: Option<&CertificateDer<'_>>) -> Properties {
-    let mut properties = vec![(SECURITY_TYPE, "ssl".to_owned())];
+    let mut properties = vec![one(SECURITY_TYPE, "ssl")];
     let mut spiffe = None;
     if let Some(certificate) = certificate
         && let Some(parsed) = Certificate::parse(certificate)
     {
         add_subject(&parsed, &mut properties);
-        properties.push(("x509_pem_cert", pem::write_certificate(certificate)));
+        let text = pem::write_certificate(certificate);
+        properties.push(one("x509_pem_cert", text));
         spiffe = add_names(&parsed, &mut properties);
     }
-    properties.push((SECURITY_LEVEL, "TSI_PRIVACY_AND_INTEGRITY".to_owned()));
-    properties.push(("ssl_session_reused", "false".to_owned()));
-    properties.extend(spiffe.map(|id| ("peer_spiffe_id", id)));
+    properties.push(one(SECURITY_LEVEL, "TSI_PRIVACY_AND_INTEGRITY"));
+    properties.push(one("ssl_session_reused", "false"));
+    properties.extend(spiffe.map(|id| one("peer_spiffe_id", id)));
     properties
+}
+
+fn one(name: &'static str, value: impl Into<Vec<u8>>) -> (&'static str, Vec<Vec<u8>>) {
+    (name, vec![value.into()])
 }
 
 fn add_subject(certificate: &Certificate<'_>, properties: &mut Properties) {
@@ -71,16 +76,13 @@ fn add_subject(certificate: &Certificate<'_>, properties: &mut Properties) {
         .rev()
         .map(|(oid, value)| format!("{}={}", attribute_name(oid), escaped(value)))
         .collect();
-    properties.push(("x509_subject", parts.join(",")));
-    properties.extend(
-        certificate
-            .common_name()
-            .map(|name| ("x509_common_name", name)),
-    );
+    properties.push(one("x509_subject", parts.join(",")));
+    let name = certificate.common_name();
+    properties.extend(name.map(|name| one("x509_common_name", name)));
 }
 
 /// Adds the alternative names, together and by kind; gives the SPIFFE ID if there is just one.
-fn add_names(certificate: &Certificate<'_>, properties: &mut Properties) -> Option<String> {
+fn add_names(certificate: &Certificate<'_>, properties: &mut Properties) -> Option<Vec<u8>> {
     let names: Vec<(&str, String)> = certificate
         .alternative_names()
         .into_iter()
@@ -91,20 +93,19 @@ fn add_names(certificate: &Certificate<'_>, properties: &mut Properties) -> Opti
             AlternativeName::Email(email) => ("peer_email", email.to_owned()),
         })
         .collect();
-    for (_, name) in &names {
-        properties.push(("x509_subject_alternative_name", name.clone()));
-    }
-    let mut uris = Vec::new();
+    let of = |kind: Option<&str>| -> Vec<Vec<u8>> {
+        let wanted = names
+            .iter()
+            .filter(|(of, _)| kind.is_none_or(|kind| kind == *of));
+        wanted.map(|(_, name)| name.clone().into_bytes()).collect()
+    };
+    properties.push(("x509_subject_alternative_name", of(None)));
     for kind in ["peer_dns", "peer_ip", "peer_uri", "peer_email"] {
-        for (_, name) in names.iter().filter(|(of, _)| *of == kind) {
-            properties.push((kind, name.clone()));
-            if kind == "peer_uri" {
-                uris.push(name);
-            }
-        }
+        properties.push((kind, of(Some(kind))));
     }
-    match uris.as_slice() {
-        [uri] if uri.starts_with("spiffe://") => Some((*uri).clone()),
+    properties.retain(|(_, values)| !values.is_empty());
+    match of(Some("peer_uri")).as_slice() {
+        [uri] if uri.starts_with(b"spiffe://") => Some(uri.clone()),
         _ => None,
     }
 }
@@ -153,44 +154,45 @@ mod tests {
     use super::super::test_certificates::{CLIENT, SELF_SIGNED, der};
     use super::*;
 
-    fn pairs(properties: &Properties) -> Vec<(&str, &str)> {
-        let pairs = properties
+    fn texts(properties: &Properties) -> Vec<(&str, String)> {
+        let text =
+            |values: &Vec<Vec<u8>>| String::from_utf8_lossy(&values.join(&b' ')).into_owned();
+        properties
             .iter()
-            .map(|(name, value)| (*name, value.as_str()));
-        pairs.filter(|(name, _)| *name != "x509_pem_cert").collect()
+            .map(|(name, values)| (*name, text(values)))
+            .collect()
     }
 
     #[test]
     fn a_client_with_names_of_every_kind() {
         let properties = secure(Some(&der(CLIENT)));
+        let names = "client.example 10.0.0.1 ::1 spiffe://x/y a@b.c";
         let expected = [
             ("transport_security_type", "ssl"),
             ("x509_subject", "CN=clientcn,O=Org\\, Ltd"),
             ("x509_common_name", "clientcn"),
-            ("x509_subject_alternative_name", "client.example"),
-            ("x509_subject_alternative_name", "10.0.0.1"),
-            ("x509_subject_alternative_name", "::1"),
-            ("x509_subject_alternative_name", "spiffe://x/y"),
-            ("x509_subject_alternative_name", "a@b.c"),
+            ("x509_pem_cert", CLIENT),
+            ("x509_subject_alternative_name", names),
             ("peer_dns", "client.example"),
-            ("peer_ip", "10.0.0.1"),
-            ("peer_ip", "::1"),
+            ("peer_ip", "10.0.0.1 ::1"),
             ("peer_uri", "spiffe://x/y"),
             ("peer_email", "a@b.c"),
             ("security_level", "TSI_PRIVACY_AND_INTEGRITY"),
             ("ssl_session_reused", "false"),
             ("peer_spiffe_id", "spiffe://x/y"),
         ];
-        assert_eq!(pairs(&properties), expected);
-        assert!(properties.contains(&("x509_pem_cert", CLIENT.to_owned())));
+        assert_eq!(
+            texts(&properties),
+            expected.map(|(name, text)| (name, text.to_owned()))
+        );
+        assert_eq!(properties[4].1.len(), 5);
     }
 
     #[test]
     fn a_client_without_other_names_without_a_certificate_and_without_tls() {
-        let names = |properties: Properties| properties.len();
-        assert_eq!(names(secure(Some(&der(SELF_SIGNED)))), 6);
-        assert_eq!(names(secure(None)), 3);
-        assert_eq!(insecure()[0].1, "insecure");
+        assert_eq!(secure(Some(&der(SELF_SIGNED))).len(), 6);
+        assert_eq!(secure(None).len(), 3);
+        assert_eq!(texts(&insecure())[0].1, "insecure");
     }
 
     #[test]
