@@ -1,6 +1,6 @@
 """Types of the Rust extension."""
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, SupportsIndex, final
 
 import numpy as np
@@ -16,6 +16,8 @@ __all__ = [
     "Discrete",
     "Table",
     "Tables",
+    "TlsClientConfig",
+    "TlsServerConfig",
     "__version__",
     "decode",
     "encode_array",
@@ -163,6 +165,28 @@ class Tables:
 
     def __new__(cls) -> Tables: ...
     def get(self, variables: Iterable[Any], partials: Iterable[Any] | None = None) -> Table: ...
+
+@final
+class TlsClientConfig:
+    """What a channel needs to know for TLS."""
+
+    def __new__(
+        cls,
+        root_certificates: bytes | None = None,
+        private_key: bytes | None = None,
+        certificate_chain: bytes | None = None,
+    ) -> TlsClientConfig: ...
+
+@final
+class TlsServerConfig:
+    """What a server needs to know for TLS."""
+
+    def __new__(
+        cls,
+        private_key_certificate_chain_pairs: Sequence[tuple[bytes, bytes]],
+        root_certificates: bytes | None = None,
+        require_client_auth: bool = False,
+    ) -> TlsServerConfig: ...
 
 def read_into(
     messages: Iterable[Any],
