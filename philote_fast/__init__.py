@@ -12,6 +12,7 @@ from philote_fast._core import __version__
 from philote_fast.errors import MalformedMessageError, PhiloteValidationError, WrongDtypeError
 from philote_fast.patches import install, installed, status, uninstall
 from philote_fast.patches.installer import install_at_import
+from philote_fast.transport import ssl_channel_credentials, ssl_server_credentials
 
 __all__ = [
     "MalformedMessageError",
@@ -19,6 +20,8 @@ __all__ = [
     "__version__",
     "install",
     "installed",
+    "ssl_channel_credentials",
+    "ssl_server_credentials",
     "status",
     "uninstall",
     "wire",

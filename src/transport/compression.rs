@@ -77,6 +77,9 @@ impl Encoding {
     /// The message made of `parts`, compressed; `None` where that would not make it smaller.
     #[must_use]
     pub fn compress(self, parts: &[&[u8]]) -> Option<Vec<u8>> {
+        if self == Self::Identity {
+            return None;
+        }
         let size = parts.iter().map(|part| part.len()).sum::<usize>();
         let out = Vec::with_capacity(size / 2);
         let compressed = match self {

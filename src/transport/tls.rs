@@ -31,13 +31,13 @@ const ALPN: &[u8] = b"h2";
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A text cannot be read.
-    #[error("the {0} is malformed PEM: {1}")]
+    #[error("the {0}: malformed PEM: {1}")]
     Pem(Part, rustls::pki_types::pem::Error),
     /// A text has none.
-    #[error("the {0} holds no certificate in PEM")]
+    #[error("the {0}: no certificate in PEM is found")]
     NoCertificate(Part),
     /// What stands there as a certificate is something else.
-    #[error("certificate {} of the {part} is no X.509 certificate", at + 1)]
+    #[error("the {part}: certificate {} is no X.509 certificate", at + 1)]
     Certificate {
         /// Which text.
         part: Part,
@@ -45,19 +45,19 @@ pub enum TlsError {
         at: usize,
     },
     /// A root cannot be used.
-    #[error("the root certificates cannot be used: {0}")]
+    #[error("the root certificates: {0}")]
     Root(rustls::Error),
     /// The text has none.
-    #[error("the private key holds no key in PEM")]
+    #[error("the private key: no key in PEM is found")]
     NoKey,
     /// Nobody tells the password.
-    #[error("the private key is encrypted: give it decrypted")]
+    #[error("the private key: it is encrypted, and must be given decrypted")]
     EncryptedKey,
     /// It is of a kind that is not supported, or garbled.
-    #[error("the private key cannot be used: {0}")]
+    #[error("the private key: {0}")]
     Key(rustls::Error),
     /// It belongs to another certificate.
-    #[error("the private key is not the key of the first certificate of the certificate chain")]
+    #[error("the private key: it is not the key of the first certificate of the certificate chain")]
     OtherKey,
     /// There is only one of the two.
     #[error("a private key and a certificate chain are needed together")]

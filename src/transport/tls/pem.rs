@@ -123,24 +123,27 @@ mod tests {
     fn what_is_wrong_is_told_with_the_part() {
         assert_eq!(
             error("", ""),
-            "the certificate chain holds no certificate in PEM"
+            "the certificate chain: no certificate in PEM is found"
         );
-        assert_eq!(error("", CLIENT), "the private key holds no key in PEM");
-        assert_eq!(error(CLIENT, CLIENT), "the private key holds no key in PEM");
+        assert_eq!(error("", CLIENT), "the private key: no key in PEM is found");
+        assert_eq!(
+            error(CLIENT, CLIENT),
+            "the private key: no key in PEM is found"
+        );
         assert!(error(CLIENT_KEY, SERVER).contains("is not the key of the first certificate"));
         let encrypted = CLIENT_KEY.replace("PRIVATE", "ENCRYPTED PRIVATE");
         assert!(error(&encrypted, CLIENT).contains("encrypted"));
         let garbled = CLIENT_KEY.replace("\nM", "\nN");
-        assert!(error(&garbled, CLIENT).starts_with("the private key cannot be used: "));
+        assert!(error(&garbled, CLIENT).starts_with("the private key: "));
         let garbled = CLIENT.replace("\nM", "\n!");
-        assert!(error(CLIENT_KEY, &garbled).starts_with("the certificate chain is malformed PEM"));
+        assert!(error(CLIENT_KEY, &garbled).starts_with("the certificate chain: malformed PEM"));
         let garbled = format!("{CLIENT}{}", CLIENT.replace("\nM", "\nN"));
         assert_eq!(
             error(CLIENT_KEY, &garbled),
-            "certificate 2 of the certificate chain is no X.509 certificate"
+            "the certificate chain: certificate 2 is no X.509 certificate"
         );
         let unended = CLIENT.replace("-----END", "");
-        assert!(error(CLIENT_KEY, &unended).starts_with("the certificate chain is malformed PEM"));
+        assert!(error(CLIENT_KEY, &unended).starts_with("the certificate chain: malformed PEM"));
     }
 
     #[test]
