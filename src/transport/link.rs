@@ -77,6 +77,23 @@ impl Link {
         done
     }
 
+    /// As `operate`, but writes only where the operation has given it something to do.
+    pub fn touch<T>(self: &Arc<Self>, operation: impl FnOnce() -> T) -> T {
+        let done = Self::hold(operation);
+        if self.pending.load(Ordering::SeqCst) {
+            self.pump();
+        }
+        done
+    }
+
+    /// Does something with a connection's streams that another operation follows at once: that one writes.
+    pub fn hold<T>(operation: impl FnOnce() -> T) -> T {
+        let outer = OPERATING.replace(true);
+        let done = operation();
+        OPERATING.set(outer);
+        done
+    }
+
     /// Does all that can be done now. Where another thread is at it, that thread does this too.
     pub fn pump(self: &Arc<Self>) {
         self.pending.store(true, Ordering::SeqCst);
@@ -90,6 +107,13 @@ impl Link {
             while self.pending.swap(false, Ordering::SeqCst) {
                 self.poll_once(&mut driver, &mut context);
             }
+        }
+    }
+
+    /// Does what operations under `hold` have left to do, if anything.
+    pub fn settle(self: &Arc<Self>) {
+        if self.pending.load(Ordering::SeqCst) {
+            self.pump();
         }
     }
 

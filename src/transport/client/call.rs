@@ -1,0 +1,436 @@
+//! One call.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use bytes::Bytes;
+use h2::Reason;
+
+use super::super::code::Code;
+use super::super::compression::Encoding;
+use super::super::framing::{Framer, MessageReader, Side};
+use super::super::link::Link;
+use super::super::metadata::Metadata;
+use super::super::status::Status;
+use super::super::{Ended, Incoming, Outgoing};
+use super::bell::{Bell, Watch, lock};
+use super::channel::Shared;
+use super::connection::Connection;
+use super::receiving::{Progress, Receiving};
+use super::request::Head;
+use super::sending::{Sending, Sent, Stage};
+
+/// What a call is made with.
+pub struct CallOptions {
+    /// `/SERVICE/METHOD`
+    pub path: String,
+    /// The user's metadata.
+    pub metadata: Metadata,
+    /// When it ends at the latest.
+    pub deadline: Option<Instant>,
+    /// Whether it waits for a connection however long that takes.
+    pub wait_for_ready: bool,
+    /// How its messages are compressed.
+    pub encoding: Encoding,
+}
+
+/// A call, which any number of threads may use at once. Locks are taken in the order of the fields.
+pub struct Call {
+    me: Weak<Call>,
+    id: u64,
+    shared: Arc<Shared>,
+    head: Head,
+    deadline: Option<Instant>,
+    wait_for_ready: bool,
+    sending: Mutex<Sending>,
+    receiving: Mutex<Receiving>,
+    /// Where the request went, for who wants to write what it has left to do.
+    link: Mutex<Option<Arc<Link>>>,
+    bell: Arc<Bell>,
+    /// The waker that rings the bell.
+    waker: Waker,
+    retried: AtomicBool,
+    ended: AtomicBool,
+}
+
+impl Call {
+    pub(super) fn new(shared: Arc<Shared>, id: u64, options: CallOptions) -> Arc<Self> {
+        let bell = Arc::new(Bell::default());
+        let receiving = Receiving::new(
+            shared.options.max_receive,
+            usize::try_from(shared.options.max_metadata).unwrap_or(usize::MAX),
+        );
+        Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            id,
+            shared,
+            head: Head {
+                path: options.path,
+                metadata: options.metadata,
+                encoding: options.encoding,
+            },
+            deadline: options.deadline,
+            wait_for_ready: options.wait_for_ready,
+            sending: Mutex::new(Sending::new()),
+            receiving: Mutex::new(receiving),
+            link: Mutex::default(),
+            waker: Waker::from(Arc::clone(&bell)),
+            bell,
+            retried: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+        })
+    }
+
+    /// Its number on its channel.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// When it ends at the latest.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Whether it waits for a connection however long that takes.
+    #[must_use]
+    pub fn waits_for_ready(&self) -> bool {
+        self.wait_for_ready
+    }
+
+    /// A framer for this call's messages.
+    #[must_use]
+    pub fn framer(&self) -> Framer {
+        Framer::new(self.shared.options.max_send, self.head.encoding)
+    }
+
+    /// A reader for this call's messages, to be filled by `fill`.
+    #[must_use]
+    pub fn reader(&self) -> MessageReader {
+        MessageReader::new(self.shared.options.max_receive, Encoding::Identity)
+    }
+
+    /// Sends one message. One that is too large ends the call.
+    pub fn send_message(
+        &self,
+        message: &[u8],
+        last: bool,
+        until: Instant,
+    ) -> Poll<Result<(), Ended>> {
+        let mut framer = self.framer();
+        if let Err(error) = framer.message(&[message]) {
+            self.end(error.status(Side::Client));
+            return Poll::Ready(Err(Ended));
+        }
+        framer.flush();
+        let segment = framer.segment().unwrap_or_default();
+        self.send(&segment, last, until)
+    }
+
+    /// Sends what has been asked of the call so far, its headers at least.
+    pub fn flush(&self) {
+        self.begin();
+    }
+
+    /// Waits for the next message. `None` at the end, when the status is known.
+    pub fn message(&self, until: Instant) -> Poll<Option<Bytes>> {
+        let polled = self.wait(until, Receiving::message);
+        self.settle();
+        polled.map(|message| {
+            message.unwrap_or_else(|status| {
+                self.fail(status);
+                None
+            })
+        })
+    }
+
+    /// Waits for the initial metadata. Of a call that ended without, it is empty.
+    pub fn initial_metadata(&self, until: Instant) -> Poll<Metadata> {
+        self.wait(until, |receiving| match receiving.initial() {
+            Some(metadata) => Poll::Ready(metadata.clone()),
+            None => Poll::Pending,
+        })
+    }
+
+    /// Waits for the end.
+    pub fn status(&self, until: Instant) -> Poll<Status> {
+        self.wait(until, |receiving| match receiving.status() {
+            Some(status) => Poll::Ready(status.clone()),
+            None => Poll::Pending,
+        })
+    }
+
+    /// Whether the call has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
+    }
+
+    /// Ends the call with `status`, unless it has ended: false then. The peer learns that it is cancelled.
+    pub fn end(&self, status: Status) -> bool {
+        let ended = lock(&self.receiving).finish(status);
+        if ended {
+            self.release();
+        }
+        ended
+    }
+
+    /// Ends the call because what the peer has sent is no good, though it may have told a success.
+    fn fail(&self, status: Status) {
+        lock(&self.receiving).overrule(status);
+        self.release();
+    }
+
+    pub(super) fn expire(&self) {
+        self.end(Status::new(Code::DeadlineExceeded, "Deadline Exceeded"));
+    }
+
+    pub(super) fn report_to(&self, watch: &Arc<Watch>) {
+        self.bell.report_to(watch, Weak::clone(&self.me));
+        // It may have ended already, and its stream does not yet know whom to wake.
+        watch.touch(Weak::clone(&self.me));
+    }
+
+    /// Takes what has come, and says whether that was the end.
+    pub(super) fn look(&self) -> bool {
+        self.begin();
+        self.advance();
+        self.has_ended()
+    }
+
+    /// Gives the request to a connection, unless that has been done.
+    fn begin(&self) {
+        {
+            let mut sending = lock(&self.sending);
+            if !matches!(sending.stage, Stage::New) {
+                return;
+            }
+            sending.stage = Stage::Waiting;
+        }
+        self.place();
+    }
+
+    fn place(&self) {
+        let Some(me) = self.me.upgrade() else { return };
+        match self.shared.place(&me) {
+            Ok(Some(connection)) => self.open(&connection),
+            Ok(None) => {
+                // It may have ended before it was in the list of those that wait.
+                if self.has_ended() {
+                    self.shared.forget(self);
+                }
+            }
+            Err(status) => {
+                self.end(status);
+            }
+        }
+    }
+
+    /// Makes the request on `connection`.
+    pub(super) fn open(&self, connection: &Arc<Connection>) {
+        let opened = Link::hold(|| {
+            let mut sending = lock(&self.sending);
+            if !matches!(sending.stage, Stage::Waiting) {
+                return Opened::Done;
+            }
+            let template = &self.shared.template;
+            let Some(request) = template.request(&self.head, self.deadline) else {
+                return Opened::Failed(no_such_method());
+            };
+            match connection.requests().send_request(request, false) {
+                Err(error) if error.is_go_away() || error.is_io() => Opened::Unusable,
+                Err(error) => Opened::Failed(Status::from_h2(&error)),
+                Ok((response, stream)) => {
+                    connection.enter();
+                    *lock(&self.link) = Some(Arc::clone(&connection.link));
+                    lock(&self.receiving).open(response);
+                    // Where that fails the answer tells why.
+                    drop(sending.open(stream, Arc::clone(connection)));
+                    Opened::Done
+                }
+            }
+        });
+        match opened {
+            Opened::Done => {
+                connection.link.pump();
+                // Whoever waits has to have the stream wake them.
+                self.bell.ring();
+            }
+            Opened::Unusable => {
+                self.shared.lost(connection);
+                self.place();
+            }
+            Opened::Failed(status) => {
+                self.end(status);
+            }
+        }
+    }
+
+    /// Takes what the stream has for it.
+    fn advance(&self) {
+        let mut context = Context::from_waker(&self.waker);
+        let progress = lock(&self.receiving).advance(&mut context);
+        match progress {
+            Progress::Some => {}
+            Progress::Ended => self.release(),
+            Progress::Failed(error) => self.failed(&error),
+        }
+    }
+
+    /// The stream has failed.
+    fn failed(&self, error: &h2::Error) {
+        if unprocessed(error) && self.repeat() {
+            return;
+        }
+        let connection = match &lock(&self.sending).stage {
+            Stage::Open(_, connection) => Some(Arc::clone(connection)),
+            _ => None,
+        };
+        self.end(match connection {
+            Some(connection) => connection.lost(error),
+            None => Status::from_h2(error),
+        });
+    }
+
+    /// Makes the request once more. The server has not looked at it.
+    fn repeat(&self) -> bool {
+        let former = {
+            let mut sending = lock(&self.sending);
+            let mut receiving = lock(&self.receiving);
+            let may = self.shared.options.retries
+                && sending.can_repeat()
+                && !receiving.has_begun()
+                && !self.retried.swap(true, Ordering::SeqCst);
+            if !may {
+                return false;
+            }
+            receiving.close();
+            sending.leave(Stage::Waiting)
+        };
+        if let Some((stream, connection)) = former {
+            connection.leave();
+            self.shared.lost(&connection);
+            Link::hold(|| drop(stream));
+        }
+        self.place();
+        true
+    }
+
+    /// Gives everything up that the call has of its connection.
+    fn release(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+        let former = lock(&self.sending).end();
+        let stream = lock(&self.receiving).take_stream();
+        Link::hold(|| {
+            if let Some((mut sender, connection)) = former {
+                connection.leave();
+                // Nothing is sent where both sides have said that they are done.
+                sender.send_reset(Reason::CANCEL);
+            }
+            drop(stream);
+        });
+        self.settle();
+        self.shared.forget(self);
+        self.bell.ring();
+    }
+
+    /// Writes what is left to be written, in this very thread.
+    fn settle(&self) {
+        let link = lock(&self.link).clone();
+        if let Some(link) = link {
+            link.settle();
+        }
+    }
+
+    /// Asks `poll` until it is ready; the deadline ends the call, and with that the wait.
+    fn wait<T>(&self, until: Instant, mut poll: impl FnMut(&mut Receiving) -> Poll<T>) -> Poll<T> {
+        self.begin();
+        self.wait_for(until, |_| Link::hold(|| poll(&mut lock(&self.receiving))))
+    }
+
+    fn wait_for<T>(
+        &self,
+        until: Instant,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        loop {
+            let stop = self.deadline.map_or(until, |deadline| deadline.min(until));
+            let polled = self.shared.reactor.wait(stop, |context| {
+                self.bell.attend(context.waker());
+                self.advance();
+                poll(context)
+            });
+            let overdue = || self.deadline.is_some_and(|at| Instant::now() >= at);
+            if polled.is_ready() || self.has_ended() || !overdue() {
+                return polled;
+            }
+            self.expire();
+        }
+    }
+}
+
+impl Outgoing for Call {
+    fn send(&self, segment: &Bytes, last: bool, until: Instant) -> Poll<Result<(), Ended>> {
+        let try_send = |context: &mut Context<'_>| {
+            Link::hold(|| lock(&self.sending).send(segment, last, context))
+        };
+        let mut context = Context::from_waker(&self.waker);
+        let mut sent = try_send(&mut context);
+        if matches!(sent, Sent::NoRoom) {
+            self.begin();
+            let polled = self.wait_for(until, |_| {
+                match try_send(&mut Context::from_waker(&self.waker)) {
+                    Sent::NoRoom => Poll::Pending,
+                    sent => Poll::Ready(sent),
+                }
+            });
+            match polled {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(done) => sent = done,
+            }
+        }
+        self.begin();
+        self.settle();
+        Poll::Ready(match sent {
+            Sent::Over => Err(Ended),
+            Sent::Yes | Sent::NoRoom => Ok(()),
+        })
+    }
+}
+
+impl Incoming for Call {
+    fn fill(&self, reader: &mut MessageReader, until: Instant) -> Poll<bool> {
+        let filled = self.wait(until, |receiving| {
+            if receiving.fill(reader) {
+                Poll::Ready(true)
+            } else if receiving.status().is_some() {
+                Poll::Ready(false)
+            } else {
+                Poll::Pending
+            }
+        });
+        self.settle();
+        filled
+    }
+}
+
+enum Opened {
+    Done,
+    /// The connection takes no more requests.
+    Unusable,
+    Failed(Status),
+}
+
+/// Whether the server has said that it has not looked at the request.
+fn unprocessed(error: &h2::Error) -> bool {
+    // HTTP/2 gives such a GOAWAY only to streams above the last that the server has seen.
+    error.is_remote() && (error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM))
+}
+
+/// What any server says to a name that no method can have.
+fn no_such_method() -> Status {
+    Status::new(Code::Unimplemented, "Method not found!")
+}

@@ -1,0 +1,344 @@
+//! From an address to a connection: TCP, TLS, and HTTP/2's first words.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use h2::client::{self, SendRequest};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::{Connect, TlsConnector};
+
+use super::super::link::{Driver, Link};
+use super::super::socket::{Readiness, Socket, Stream};
+use super::super::status::io_text;
+use super::super::target::Address;
+use super::channel::Shared;
+use super::connection::{Connection, Running};
+
+/// What the peer may send of one call before it is taken.
+const STREAM_WINDOW: u32 = 16 << 20;
+
+/// What the peer may send of all calls before it is taken.
+const CONNECTION_WINDOW: u32 = 64 << 20;
+
+/// The largest DATA frame that is taken: HTTP/2's own limit, so that a large message may come in one.
+const FRAME_SIZE: u32 = (1 << 24) - 1;
+
+/// What is queued for the peer before the sender waits.
+const SEND_BUFFER: usize = 4 << 20;
+
+/// Headers are judged by the channel's own limit, which gives the call a status; HTTP/2's kills the stream without.
+const HEADER_ROOM: u32 = 64 << 10;
+
+/// A number of streams that no peer sets: while it stands the peer's settings have not come.
+const NO_SETTINGS_YET: usize = usize::MAX - 1;
+
+/// How the name of HTTP/2 is told in TLS.
+const ALPN: &[u8] = b"h2";
+
+/// How to speak TLS to the peer.
+#[derive(Clone)]
+pub struct Tls {
+    /// What is trusted, and who we are.
+    pub config: Arc<ClientConfig>,
+    /// Whom the peer has to be.
+    pub name: ServerName<'static>,
+}
+
+/// The connection as HTTP/2 sees it.
+pub enum Io {
+    Plain(Socket),
+    Tls(Box<TlsStream<Socket>>),
+}
+
+type Handshake = Pin<Box<dyn Future<Output = Result<Handshaken, h2::Error>> + Send>>;
+type Handshaken = (SendRequest<Bytes>, client::Connection<Io, Bytes>);
+
+/// An attempt to connect to one address, and the connection that comes of it.
+pub struct Dial {
+    owner: Weak<Shared>,
+    attempt: u64,
+    address: Address,
+    give_up: Instant,
+    link: Arc<OnceLock<Weak<Link>>>,
+    stage: Stage,
+}
+
+enum Stage {
+    Tcp(Socket),
+    Tls(Box<Connect<Socket>>),
+    Http2(Handshake),
+    Settings(Handshaken),
+    Running(Running),
+    Over,
+}
+
+impl Dial {
+    /// Begins an attempt, which tells `owner` what comes of it under the number `attempt`.
+    ///
+    /// # Errors
+    /// The text of why it cannot begin.
+    pub fn start(
+        owner: &Arc<Shared>,
+        attempt: u64,
+        address: Address,
+        give_up: Instant,
+    ) -> Result<Arc<Link>, String> {
+        let reactor = &owner.reactor;
+        let (token, readiness) = (reactor.token(), Arc::new(Readiness::default()));
+        let socket = connect(&address)
+            .and_then(|stream| {
+                Socket::new(stream, Arc::clone(reactor), token, Arc::clone(&readiness))
+            })
+            .map_err(|error| describe(&address, &error))?;
+        let cell = Arc::new(OnceLock::new());
+        let dial = Self {
+            owner: Arc::downgrade(owner),
+            attempt,
+            address,
+            give_up,
+            link: Arc::clone(&cell),
+            stage: Stage::Tcp(socket),
+        };
+        let link = Link::start(reactor, token, readiness, Box::new(dial));
+        // It was empty.
+        drop(cell.set(Arc::downgrade(&link)));
+        reactor.set_alarm(give_up);
+        Ok(link)
+    }
+
+    fn advance(&mut self, context: &mut Context<'_>) -> Poll<Result<(), String>> {
+        loop {
+            let next = match &mut self.stage {
+                Stage::Tcp(socket) => match socket.poll_connected() {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Err(error)) => {
+                        return Poll::Ready(Err(describe(&self.address, &error)));
+                    }
+                    Poll::Ready(Ok(())) => self.connected(),
+                },
+                Stage::Tls(connect) => match Pin::new(connect).poll(context) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(stream) => secured(stream).map(|io| self.hello(io)),
+                },
+                Stage::Http2(handshake) => match handshake.as_mut().poll(context) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(done) => done
+                        .map(Stage::Settings)
+                        .map_err(|error| format!("HTTP/2 handshake failed: {error}")),
+                },
+                Stage::Settings((requests, http2)) => {
+                    if let Poll::Ready(over) = Pin::new(http2).poll(context) {
+                        return Poll::Ready(Err(no_http2(over)));
+                    }
+                    let streams = requests.current_max_send_streams();
+                    if streams == NO_SETTINGS_YET || self.link.get().is_none() {
+                        return Poll::Pending;
+                    }
+                    Ok(self.run())
+                }
+                Stage::Running(running) => return running.poll(context).map(Ok),
+                Stage::Over => return Poll::Ready(Ok(())),
+            };
+            match next {
+                Ok(stage) => self.stage = stage,
+                Err(text) => return Poll::Ready(Err(text)),
+            }
+        }
+    }
+
+    fn connected(&mut self) -> Result<Stage, String> {
+        let Stage::Tcp(socket) = std::mem::replace(&mut self.stage, Stage::Over) else {
+            return Ok(Stage::Over);
+        };
+        let Some(owner) = self.owner.upgrade() else {
+            return Ok(Stage::Over);
+        };
+        if let Stream::Tcp(stream) = socket.stream() {
+            stream
+                .set_nodelay(true)
+                .map_err(|error| describe(&self.address, &error))?;
+        }
+        Ok(match &owner.tls {
+            None => self.hello(Io::Plain(socket)),
+            Some(tls) => {
+                let connector = TlsConnector::from(Arc::clone(&tls.config));
+                Stage::Tls(Box::new(connector.connect(tls.name.clone(), socket)))
+            }
+        })
+    }
+
+    fn hello(&self, io: Io) -> Stage {
+        let limit = self.owner.upgrade().map_or(0, |o| o.options.max_metadata);
+        let mut builder = client::Builder::new();
+        builder
+            .initial_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_frame_size(FRAME_SIZE)
+            .max_send_buffer_size(SEND_BUFFER)
+            .max_header_list_size(limit.saturating_add(HEADER_ROOM))
+            .initial_max_send_streams(NO_SETTINGS_YET)
+            .enable_push(false);
+        Stage::Http2(Box::pin(async move { builder.handshake(io).await }))
+    }
+
+    /// The peer speaks HTTP/2: calls may begin.
+    fn run(&mut self) -> Stage {
+        let Stage::Settings((requests, http2)) = std::mem::replace(&mut self.stage, Stage::Over)
+        else {
+            return Stage::Over;
+        };
+        let link = self.link.get().and_then(Weak::upgrade);
+        let (Some(owner), Some(link)) = (self.owner.upgrade(), link) else {
+            return Stage::Over;
+        };
+        let connection = Connection::new(link, requests);
+        let running = Running::new(http2, &connection, &owner);
+        owner.connected(self.attempt, connection);
+        Stage::Running(running)
+    }
+
+    fn is_connecting(&self) -> bool {
+        !matches!(self.stage, Stage::Running(_) | Stage::Over)
+    }
+
+    fn fail(&mut self, text: String) {
+        self.stage = Stage::Over;
+        if let Some(owner) = self.owner.upgrade() {
+            owner.failed(self.attempt, text);
+        }
+    }
+}
+
+impl Driver for Dial {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.is_connecting() && Instant::now() >= self.give_up {
+            let text = format!("{}: connection attempt timed out", self.address);
+            self.fail(text);
+            return Poll::Ready(());
+        }
+        match self.advance(context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(())) => Poll::Ready(()),
+            Poll::Ready(Err(text)) => {
+                self.fail(text);
+                Poll::Ready(())
+            }
+        }
+    }
+
+    fn tick(&mut self, now: Instant) -> bool {
+        match &mut self.stage {
+            Stage::Running(running) => running.tick(now),
+            Stage::Over => false,
+            _ => {
+                if now < self.give_up
+                    && let Some(owner) = self.owner.upgrade()
+                {
+                    owner.reactor.set_alarm(self.give_up);
+                }
+                now >= self.give_up
+            }
+        }
+    }
+}
+
+fn secured(stream: io::Result<TlsStream<Socket>>) -> Result<Io, String> {
+    let stream = stream.map_err(|error| format!("TLS handshake failed: {error}"))?;
+    if stream.get_ref().1.alpn_protocol() != Some(ALPN) {
+        return Err("Cannot check peer: missing selected ALPN property.".to_owned());
+    }
+    Ok(Io::Tls(Box::new(stream)))
+}
+
+fn no_http2(over: Result<(), h2::Error>) -> String {
+    match over {
+        Ok(()) => "Endpoint closed before HTTP/2 settings came".to_owned(),
+        Err(error) => format!("HTTP/2 settings did not come: {error}"),
+    }
+}
+
+fn connect(address: &Address) -> io::Result<Stream> {
+    match address {
+        Address::Inet(address) => mio::net::TcpStream::connect(*address).map(Stream::Tcp),
+        #[cfg(unix)]
+        Address::Unix(path) => mio::net::UnixStream::connect(path).map(Stream::Unix),
+        #[cfg(target_os = "linux")]
+        Address::Abstract(name) => {
+            use std::os::linux::net::SocketAddrExt;
+            let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
+            mio::net::UnixStream::connect_addr(&address).map(Stream::Unix)
+        }
+        #[cfg(not(target_os = "linux"))]
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+/// Why an address cannot be connected to, in grpcio's words.
+fn describe(address: &Address, error: &io::Error) -> String {
+    let what = match address {
+        Address::Inet(_) => "Failed to connect to remote host: connect",
+        Address::Unix(_) | Address::Abstract(_) => "connect",
+    };
+    format!("{address}: {what}: {}", io_text(error))
+}
+
+/// Passes each method on to whichever it is.
+macro_rules! with_io {
+    ($io:expr, $inner:ident => $do:expr) => {
+        match $io.get_mut() {
+            Io::Plain($inner) => $do,
+            Io::Tls($inner) => $do,
+        }
+    };
+}
+
+impl AsyncRead for Io {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        with_io!(self, io => Pin::new(io).poll_read(context, buffer))
+    }
+}
+
+impl AsyncWrite for Io {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        with_io!(self, io => Pin::new(io).poll_write(context, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        with_io!(self, io => Pin::new(io).poll_write_vectored(context, parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Plain(io) => io.is_write_vectored(),
+            Self::Tls(io) => io.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        with_io!(self, io => Pin::new(io).poll_flush(context))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        with_io!(self, io => Pin::new(io).poll_shutdown(context))
+    }
+}
