@@ -1,11 +1,25 @@
 //! The binding of the transport.
 
+mod call;
+mod channel;
 mod credentials;
+mod pairs;
 mod wait;
 
 use pyo3::prelude::*;
 
+use crate::transport::fork;
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<credentials::TlsClientConfig>()?;
-    module.add_class::<credentials::TlsServerConfig>()
+    module.add_class::<credentials::TlsServerConfig>()?;
+    module.add_class::<call::NativeCall>()?;
+    module.add_class::<channel::NativeChannel>()?;
+    module.add_function(wrap_pyfunction!(forked, module)?)
+}
+
+/// Tell that this process is a child that was just forked.
+#[pyfunction]
+fn forked() {
+    fork::forked();
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use http::HeaderValue;
 
-use super::super::compression::Encoding;
 use super::super::framing::DEFAULT_RECEIVE_LIMIT;
 use super::super::metadata::HARD_LIMIT;
 
@@ -41,8 +40,6 @@ pub struct ChannelOptions {
     pub tls_name: Option<String>,
     /// What is sent as `user-agent`.
     pub user_agent: HeaderValue,
-    /// How messages are compressed, where a call does not say.
-    pub compression: Encoding,
     /// Whether a call that the server has not looked at is tried once more.
     pub retries: bool,
 }
@@ -62,7 +59,6 @@ impl Default for ChannelOptions {
             authority: None,
             tls_name: None,
             user_agent: HeaderValue::from_static(""),
-            compression: Encoding::Identity,
             retries: true,
         }
     }

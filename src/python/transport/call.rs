@@ -1,0 +1,207 @@
+//! `NativeCall`.
+
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+
+use super::channel::deadline;
+use super::pairs;
+use super::wait::wait;
+use crate::transport::client::{Call, Channel};
+use crate::transport::code::Code;
+use crate::transport::fork::Native;
+use crate::transport::framing::Side;
+use crate::transport::status::Status;
+use crate::transport::{Ended, Outgoing};
+
+/// What a call of a parent ends with in a forked child.
+const INHERITED: &str = "The call was made before os.fork(), by the parent process";
+
+/// What a call ends with that nobody has any more.
+const ABANDONED: &str = "Cancelled upon garbage collection!";
+
+/// A call as Python's classes and the tables use it.
+#[pyclass(frozen, module = "philote_fast._core")]
+pub struct NativeCall {
+    call: Native<Held>,
+}
+
+/// A call that ends when nobody holds it, on a channel that is open as long as somebody does.
+struct Held {
+    call: Arc<Call>,
+    channel: Arc<Channel>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if !self.call.has_ended() {
+            self.call.end(Status::new(Code::Cancelled, ABANDONED));
+        }
+    }
+}
+
+type Ending<'py> = (u8, String, Bound<'py, PyTuple>);
+
+#[pymethods]
+impl NativeCall {
+    /// Return the number by which `wait_events` tells the call.
+    #[getter]
+    fn id(&self) -> Option<u64> {
+        self.live().map(|call| call.id())
+    }
+
+    /// Send one message. False: the call has ended.
+    #[pyo3(signature = (message, last = false))]
+    fn send(&self, py: Python<'_>, message: &Bound<'_, PyBytes>, last: bool) -> PyResult<bool> {
+        let Some(call) = self.live() else {
+            return Ok(false);
+        };
+        let message = message.as_bytes();
+        let sent = wait(py, |until| call.send_message(message, last, until))?;
+        Ok(sent.is_ok())
+    }
+
+    /// Send messages. False: the call has ended.
+    #[pyo3(signature = (messages, last = false))]
+    fn send_all(&self, py: Python<'_>, messages: &Bound<'_, PyList>, last: bool) -> PyResult<bool> {
+        let Some(call) = self.live() else {
+            return Ok(false);
+        };
+        let mut framer = call.framer();
+        for message in messages {
+            let message = message.cast::<PyBytes>()?.as_bytes();
+            if let Err(error) = framer.message(&[message]) {
+                call.end(error.status(Side::Client));
+                return Ok(false);
+            }
+        }
+        framer.flush();
+        let mut segments: Vec<_> = std::iter::from_fn(|| framer.segment()).collect();
+        if segments.is_empty() && last {
+            segments.push(bytes::Bytes::new());
+        }
+        let count = segments.len();
+        for (at, segment) in segments.iter().enumerate() {
+            let last = last && at + 1 == count;
+            if wait(py, |until| call.send(segment, last, until))? == Err(Ended) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Say that there are no more messages.
+    fn half_close(&self, py: Python<'_>) -> PyResult<()> {
+        if let Some(call) = self.live() {
+            let end = bytes::Bytes::new();
+            // Where the call has ended nobody wants to know.
+            let _: Result<(), Ended> = wait(py, |until| call.send(&end, true, until))?;
+        }
+        Ok(())
+    }
+
+    /// Send what has been asked of the call so far, its headers at least.
+    fn flush(&self, py: Python<'_>) {
+        if let Some(call) = self.live() {
+            py.detach(|| call.flush());
+        }
+    }
+
+    /// Wait for the next message; None at the end.
+    fn receive<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let Some(call) = self.live() else {
+            return Ok(None);
+        };
+        let message = wait(py, |until| call.message(until))?;
+        Ok(message.map(|message| PyBytes::new(py, &message)))
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        self.receive(py)
+    }
+
+    /// Wait for the initial metadata.
+    fn initial_metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let Some(call) = self.live() else {
+            return Ok(PyTuple::empty(py));
+        };
+        let metadata = wait(py, |until| call.initial_metadata(until))?;
+        pairs::to_python(py, &metadata)
+    }
+
+    /// Wait for the end: the number of the code, the details and the trailing metadata.
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<Ending<'py>> {
+        let Some(call) = self.live() else {
+            let code = Code::Unavailable.number();
+            return Ok((code, INHERITED.to_owned(), PyTuple::empty(py)));
+        };
+        let status = wait(py, |until| call.status(until))?;
+        let trailing = pairs::to_python(py, &status.trailing)?;
+        Ok((status.code.number(), status.message, trailing))
+    }
+
+    /// Say whether the call has ended.
+    fn ended(&self) -> bool {
+        self.live().is_none_or(|call| call.has_ended())
+    }
+
+    /// Wait for the end, for so many seconds at most; say whether it has come.
+    fn wait_ended(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        let Some(call) = self.live() else {
+            return Ok(true);
+        };
+        let end = timeout.map(deadline);
+        wait(py, |until| {
+            let stop = end.map_or(until, |end| end.min(until));
+            match call.status(stop) {
+                Poll::Ready(_) => Poll::Ready(true),
+                Poll::Pending if end.is_some_and(|end| Instant::now() >= end) => Poll::Ready(false),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+    }
+
+    /// Have the end reported by the channel's `wait_events`.
+    fn watch(&self) {
+        if let Some(held) = self.call.get() {
+            held.channel.watch(&held.call);
+        }
+    }
+
+    /// End the call. False: it had ended already.
+    fn cancel(&self, py: Python<'_>, code: u32, details: String) -> PyResult<bool> {
+        let Some(call) = self.live() else {
+            return Ok(false);
+        };
+        let code = Code::from_number(code).ok_or_else(|| PyValueError::new_err("no such code"))?;
+        Ok(py.detach(|| call.end(Status::new(code, details))))
+    }
+
+    /// Return the seconds that are left, or None where there is no limit.
+    fn time_remaining(&self) -> Option<f64> {
+        let deadline = self.live()?.deadline()?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        Some(left.as_secs_f64())
+    }
+}
+
+impl NativeCall {
+    pub fn new(call: Arc<Call>, channel: Arc<Channel>) -> Self {
+        Self {
+            call: Native::new(Held { call, channel }),
+        }
+    }
+
+    /// The call, unless it is a parent's.
+    pub fn live(&self) -> Option<&Arc<Call>> {
+        self.call.get().map(|held| &held.call)
+    }
+}
