@@ -13,13 +13,16 @@ from philote_fast.errors import MalformedMessageError, PhiloteValidationError, W
 from philote_fast.patches import install, installed, status, uninstall
 from philote_fast.patches.installer import install_at_import
 from philote_fast.transport import ssl_channel_credentials, ssl_server_credentials
+from philote_fast.transport.channel import insecure_channel, secure_channel
 
 __all__ = [
     "MalformedMessageError",
     "WrongDtypeError",
     "__version__",
+    "insecure_channel",
     "install",
     "installed",
+    "secure_channel",
     "ssl_channel_credentials",
     "ssl_server_credentials",
     "status",

@@ -148,9 +148,32 @@ impl NativeCall {
         Ok((status.code.number(), status.message, trailing))
     }
 
+    /// Say that the answer is one message, which is taken when the call is over.
+    fn expect_one(&self) {
+        if let Some(call) = self.live() {
+            call.expect_one();
+        }
+    }
+
+    /// Send the only request and wait for the only answer: that, or None, and how the call ended.
+    fn exchange<'py>(
+        &self,
+        py: Python<'py>,
+        message: &Bound<'_, PyBytes>,
+    ) -> PyResult<(Option<Bound<'py, PyBytes>>, u8)> {
+        let Some(call) = self.live() else {
+            return Ok((None, Code::Unavailable.number()));
+        };
+        call.expect_one();
+        self.send(py, message, true)?;
+        let answer = self.receive(py)?;
+        let status = wait(py, |until| call.status(until))?;
+        Ok((answer, status.code.number()))
+    }
+
     /// Say whether the call has ended.
-    fn ended(&self) -> bool {
-        self.live().is_none_or(|call| call.has_ended())
+    fn ended(&self, py: Python<'_>) -> bool {
+        self.live().is_none_or(|call| py.detach(|| call.look()))
     }
 
     /// Wait for the end, for so many seconds at most; say whether it has come.

@@ -148,6 +148,12 @@ impl NativeChannel {
         Ok((state as u8, calls.iter().map(|call| call.id()).collect()))
     }
 
+    /// End the wait for events.
+    fn poke(&self) -> PyResult<()> {
+        self.channel()?.poke();
+        Ok(())
+    }
+
     /// End every call and the connection.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let channel = self.channel()?;

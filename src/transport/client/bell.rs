@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 
 use super::call::Call;
 
@@ -22,10 +22,7 @@ impl Bell {
 
     /// Wakes all who wait. It takes no lock of the call's: the connection rings while it holds its own.
     pub fn ring(&self) {
-        let waiting = std::mem::take(&mut *lock(&self.waiting));
-        for waker in waiting {
-            waker.wake();
-        }
+        wake_all(&self.waiting);
         if self.watched.load(Ordering::SeqCst)
             && let Some((call, watch)) = &*lock(&self.watch)
         {
@@ -54,6 +51,7 @@ impl Wake for Bell {
 #[derive(Default)]
 pub struct Watch {
     touched: Mutex<Vec<Weak<Call>>>,
+    poked: AtomicBool,
     waiting: Mutex<Vec<Waker>>,
 }
 
@@ -64,26 +62,30 @@ impl Watch {
         self.wake();
     }
 
-    /// Wakes who waits.
-    pub fn wake(&self) {
-        let waiting = std::mem::take(&mut *lock(&self.waiting));
-        for waker in waiting {
-            waker.wake();
-        }
+    /// Ends the wait, whatever has happened.
+    pub fn poke(&self) {
+        self.poked.store(true, Ordering::SeqCst);
+        self.wake();
     }
 
-    /// Registers the waker, then gives the calls that something has happened to.
-    pub fn take(&self, context: &Context<'_>) -> Poll<Vec<Arc<Call>>> {
+    /// Whether the wait is to end; once.
+    pub fn is_poked(&self) -> bool {
+        self.poked.swap(false, Ordering::SeqCst)
+    }
+
+    /// Has whoever waits look again.
+    pub fn wake(&self) {
+        wake_all(&self.waiting);
+    }
+
+    /// Has `context` woken at the next event, and gives the calls that something has happened to.
+    pub fn take(&self, context: &Context<'_>) -> Vec<Arc<Call>> {
         attend(&self.waiting, context.waker());
         let touched = std::mem::take(&mut *lock(&self.touched));
         let mut calls: Vec<Arc<Call>> = touched.iter().filter_map(Weak::upgrade).collect();
         calls.sort_by_key(|call| call.id());
         calls.dedup_by_key(|call| call.id());
-        if calls.is_empty() {
-            Poll::Pending
-        } else {
-            Poll::Ready(calls)
-        }
+        calls
     }
 }
 
@@ -91,6 +93,13 @@ fn attend(waiting: &Mutex<Vec<Waker>>, waker: &Waker) {
     let mut waiting = lock(waiting);
     if !waiting.iter().any(|other| other.will_wake(waker)) {
         waiting.push(waker.clone());
+    }
+}
+
+fn wake_all(waiting: &Mutex<Vec<Waker>>) {
+    let waiting = std::mem::take(&mut *lock(waiting));
+    for waker in waiting {
+        waker.wake();
     }
 }
 

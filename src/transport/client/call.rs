@@ -130,6 +130,11 @@ impl Call {
         self.send(&segment, last, until)
     }
 
+    /// Says, before anything is waited for, that the answer is one message: `message` then gives it once the call is over.
+    pub fn expect_one(&self) {
+        lock(&self.receiving).expect_one();
+    }
+
     /// Sends what has been asked of the call so far, its headers at least.
     pub fn flush(&self) {
         self.begin();
@@ -163,7 +168,7 @@ impl Call {
         })
     }
 
-    /// Whether the call has ended.
+    /// Whether the call was seen to have ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::SeqCst)
@@ -195,7 +200,7 @@ impl Call {
     }
 
     /// Takes what has come, and says whether that was the end.
-    pub(super) fn look(&self) -> bool {
+    pub fn look(&self) -> bool {
         self.begin();
         self.advance();
         self.has_ended()

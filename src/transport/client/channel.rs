@@ -141,6 +141,11 @@ impl Channel {
         call.report_to(&self.shared.watch);
     }
 
+    /// Ends `wait_events` whatever has happened.
+    pub fn poke(&self) {
+        self.shared.watch.poke();
+    }
+
     /// Waits until the channel's state is not `known` or a watched call has ended; drives those calls meanwhile.
     ///
     /// For one thread at a time.
@@ -150,13 +155,10 @@ impl Channel {
         until: Instant,
     ) -> Poll<(Connectivity, Vec<Arc<Call>>)> {
         self.shared.reactor.wait(until, |context| {
-            let touched = match self.shared.watch.take(context) {
-                Poll::Ready(calls) => calls,
-                Poll::Pending => Vec::new(),
-            };
+            let touched = self.shared.watch.take(context);
             let ended: Vec<_> = touched.into_iter().filter(|call| call.look()).collect();
             let state = lock(&self.shared.state).connectivity();
-            if state == known && ended.is_empty() {
+            if state == known && ended.is_empty() && !self.shared.watch.is_poked() {
                 Poll::Pending
             } else {
                 Poll::Ready((state, ended))

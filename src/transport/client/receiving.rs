@@ -32,6 +32,7 @@ pub struct Receiving {
     status: Option<Status>,
     /// Of those who take one message at a time.
     reader: MessageReader,
+    single: Single,
     metadata_limit: usize,
 }
 
@@ -42,6 +43,14 @@ enum Stage {
     Body(RecvStream),
     Trailers(RecvStream),
     Over,
+}
+
+/// Whether the answer is one message. It is taken as it comes then, so that the end is seen whoever waits for it.
+#[derive(PartialEq, Eq)]
+enum Single {
+    No,
+    Expected,
+    Here(Bytes),
 }
 
 /// What came of a look at the stream.
@@ -63,8 +72,14 @@ impl Receiving {
             encoding: Encoding::Identity,
             status: None,
             reader: MessageReader::new(message_limit, Encoding::Identity),
+            single: Single::No,
             metadata_limit,
         }
+    }
+
+    /// Says that the answer is one message, or none.
+    pub fn expect_one(&mut self) {
+        self.single = Single::Expected;
     }
 
     /// Receives the answer to a request that was sent.
@@ -115,8 +130,35 @@ impl Receiving {
             match polled {
                 Poll::Pending => return Progress::Some,
                 Poll::Ready(Err(error)) => return Progress::Failed(error),
-                Poll::Ready(Ok(())) if self.status.is_some() => return Progress::Ended,
                 Poll::Ready(Ok(())) => {}
+            }
+            if self.single != Single::No && !self.segments.is_empty() {
+                self.gather();
+            }
+            if self.status.is_some() {
+                return Progress::Ended;
+            }
+        }
+    }
+
+    /// Takes what has come of the one message.
+    fn gather(&mut self) {
+        self.read_on();
+        loop {
+            match self.reader.take() {
+                Ok(None) => return,
+                Ok(Some(message)) if self.single == Single::Expected => {
+                    self.single = Single::Here(message);
+                }
+                Ok(Some(_)) => {
+                    let text = "More than one message came for a call that takes one";
+                    self.finish(Status::new(Code::Internal, text));
+                    return;
+                }
+                Err(error) => {
+                    self.finish(error.status(Side::Client));
+                    return;
+                }
             }
         }
     }
@@ -217,16 +259,28 @@ impl Receiving {
         true
     }
 
+    /// Moves what has come into the call's own reader. True where that was something.
+    fn read_on(&mut self) -> bool {
+        let none = MessageReader::new(0, Encoding::Identity);
+        let mut reader = std::mem::replace(&mut self.reader, none);
+        let moved = self.fill(&mut reader);
+        self.reader = reader;
+        moved
+    }
+
     /// The next whole message; `Ready(None)` at the end.
     ///
     /// # Errors
     /// The status that an unreadable message ends the call with.
     pub fn message(&mut self) -> Poll<Result<Option<Bytes>, Status>> {
-        if matches!(&self.status, Some(status) if status.code != Code::Ok)
-            && self.segments.is_empty()
-            && self.reader.held() == 0
-        {
-            return Poll::Ready(Ok(None));
+        if self.single != Single::No {
+            if self.status.is_none() {
+                return Poll::Pending;
+            }
+            return match std::mem::replace(&mut self.single, Single::Expected) {
+                Single::Here(message) => Poll::Ready(Ok(Some(message))),
+                _ => self.at_the_end(),
+            };
         }
         loop {
             match self.reader.take() {
@@ -234,11 +288,7 @@ impl Receiving {
                 Err(error) => return Poll::Ready(Err(error.status(Side::Client))),
                 Ok(None) => {}
             }
-            let mut reader =
-                std::mem::replace(&mut self.reader, MessageReader::new(0, Encoding::Identity));
-            let moved = self.fill(&mut reader);
-            self.reader = reader;
-            if !moved {
+            if !self.read_on() {
                 return self.at_the_end();
             }
         }

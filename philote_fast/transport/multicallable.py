@@ -1,0 +1,296 @@
+"""Methods of a remote service, to be called."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+from grpc._cython import cygrpc
+
+from philote_fast._core import NativeCall, NativeChannel
+from philote_fast.transport.call import (
+    Deserializer,
+    Outcome,
+    Rendezvous,
+    call_error,
+    deserialized,
+    error_of,
+    outcome_of,
+    pairs,
+    unreadable,
+)
+from philote_fast.transport.connectivity import Events
+from philote_fast.transport.requests import Serializer, send_all, the_request
+
+_CLOSED = "Cannot invoke RPC on closed channel!"
+_CLOSED_FUTURE = "Cannot invoke RPC: Channel closed!"
+
+#: What any two channels may compress by; an unknown one is a KeyError, as with grpcio.
+_COMPRESSIONS = {int(compression): int(compression) for compression in grpc.Compression}
+
+
+class Core:
+    """What the methods of a channel share.
+
+    Parameters
+    ----------
+    native : NativeChannel
+        The channel.
+    compression : int
+        How messages are compressed unless a call says otherwise.
+    """
+
+    def __init__(self, native: NativeChannel, compression: int) -> None:
+        self.native = native
+        self.events = Events(native)
+        self.compression = compression
+        self.closed = False
+
+
+class _Method:
+    """One method. Its fields are named as those of grpcio's own."""
+
+    def __init__(
+        self, core: Core, method: str | bytes, serializer: Serializer, deserializer: Deserializer
+    ) -> None:
+        self._core = core
+        self._method = method.decode() if isinstance(method, bytes) else method
+        self._request_serializer = serializer
+        self._response_deserializer = deserializer
+
+    def begin(self) -> NativeCall:
+        """Begin a call of which everything is left at its default."""
+        core = self._core
+        if core.closed:
+            raise ValueError(_CLOSED)
+        return core.native.start(self._method, (), _parent_deadline(), False, core.compression)
+
+    def _start(
+        self,
+        timeout: float | None,
+        metadata: Any,
+        credentials: grpc.CallCredentials | None,
+        wait_for_ready: bool | None,
+        compression: grpc.Compression | None,
+        closed: str = _CLOSED,
+    ) -> NativeCall:
+        core = self._core
+        if core.closed:
+            raise ValueError(closed)
+        if credentials is not None:
+            raise _insecure()
+        return core.native.start(
+            self._method,
+            () if metadata is None else metadata,
+            _least(timeout, _parent_deadline()),
+            bool(wait_for_ready),
+            _COMPRESSIONS[int(compression)] if compression else core.compression,
+        )
+
+    def _rendezvous(self, native: NativeCall, single: bool) -> Rendezvous:
+        return Rendezvous(native, self._response_deserializer, self._core.events, single)
+
+    def _finish(self, native: NativeCall, message: bytes | None) -> Any:
+        """Return the one response of a call that has ended well."""
+        if message is None:
+            return None
+        response = deserialized(message, self._response_deserializer)
+        if response is None:
+            raise error_of(unreadable(), pairs(native.initial_metadata()))
+        return response
+
+
+class UnaryUnary(_Method, grpc.UnaryUnaryMultiCallable):  # type: ignore[misc]
+    """See ``grpc.UnaryUnaryMultiCallable``."""
+
+    def __call__(
+        self,
+        request: Any,
+        timeout: float | None = None,
+        metadata: Any = None,
+        credentials: grpc.CallCredentials | None = None,
+        wait_for_ready: bool | None = None,
+        compression: grpc.Compression | None = None,
+    ) -> Any:
+        """Call the method and wait for the response."""
+        message = the_request(request, self._request_serializer)
+        native = self._start(timeout, metadata, credentials, wait_for_ready, compression)
+        return self._exchange(native, message)
+
+    def with_call(
+        self,
+        request: Any,
+        timeout: float | None = None,
+        metadata: Any = None,
+        credentials: grpc.CallCredentials | None = None,
+        wait_for_ready: bool | None = None,
+        compression: grpc.Compression | None = None,
+    ) -> tuple[Any, grpc.Call]:
+        """Call the method, and return the response with the call."""
+        message = the_request(request, self._request_serializer)
+        native = self._start(timeout, metadata, credentials, wait_for_ready, compression)
+        response = self._exchange(native, message)
+        return response, _ended(self._rendezvous(native, False), response)
+
+    def _exchange(self, native: NativeCall, message: bytes) -> Any:
+        answer, code = native.exchange(message)
+        if code:
+            raise call_error(native)
+        return self._finish(native, answer)
+
+    def future(
+        self,
+        request: Any,
+        timeout: float | None = None,
+        metadata: Any = None,
+        credentials: grpc.CallCredentials | None = None,
+        wait_for_ready: bool | None = None,
+        compression: grpc.Compression | None = None,
+    ) -> Rendezvous:
+        """Call the method without waiting."""
+        message = the_request(request, self._request_serializer)
+        native = self._start(
+            timeout, metadata, credentials, wait_for_ready, compression, _CLOSED_FUTURE
+        )
+        native.expect_one()
+        rendezvous = self._rendezvous(native, True)
+        native.send(message, True)
+        return rendezvous
+
+
+class UnaryStream(_Method, grpc.UnaryStreamMultiCallable):  # type: ignore[misc]
+    """See ``grpc.UnaryStreamMultiCallable``."""
+
+    def __call__(
+        self,
+        request: Any,
+        timeout: float | None = None,
+        metadata: Any = None,
+        credentials: grpc.CallCredentials | None = None,
+        wait_for_ready: bool | None = None,
+        compression: grpc.Compression | None = None,
+    ) -> Rendezvous:
+        """Call the method, and return the iterator of its responses."""
+        message = the_request(request, self._request_serializer)
+        native = self._start(
+            timeout, metadata, credentials, wait_for_ready, compression, _CLOSED_FUTURE
+        )
+        rendezvous = self._rendezvous(native, False)
+        native.send(message, True)
+        return rendezvous
+
+
+class StreamUnary(_Method, grpc.StreamUnaryMultiCallable):  # type: ignore[misc]
+    """See ``grpc.StreamUnaryMultiCallable``."""
+
+    def __call__(
+        self,
+        request_iterator: Iterator[Any],
+        timeout: float | None = None,
+        metadata: Any = None,
+        credentials: grpc.CallCredentials | None = None,
+        wait_for_ready: bool | None = None,
+        compression: grpc.Compression | None = None,
+    ) -> Any:
+        """Call the method and wait for the response."""
+        native = self._start(timeout, metadata, credentials, wait_for_ready, compression)
+        return self._exchange(native, request_iterator)
+
+    def with_call(
+        self,
+        request_iterator: Iterator[Any],
+        timeout: float | None = None,
+        metadata: Any = None,
+        credentials: grpc.CallCredentials | None = None,
+        wait_for_ready: bool | None = None,
+        compression: grpc.Compression | None = None,
+    ) -> tuple[Any, grpc.Call]:
+        """Call the method, and return the response with the call."""
+        native = self._start(timeout, metadata, credentials, wait_for_ready, compression)
+        response = self._exchange(native, request_iterator)
+        return response, _ended(self._rendezvous(native, False), response)
+
+    def _exchange(self, native: NativeCall, requests: Iterator[Any]) -> Any:
+        native.expect_one()
+        try:
+            send_all(native, requests, self._request_serializer)
+            answer = native.receive()
+            outcome = outcome_of(native)
+        except BaseException:
+            # The thread that sends requests has the call too, and must not go on.
+            native.cancel(*_INTERRUPTED)
+            raise
+        if outcome.code is not grpc.StatusCode.OK:
+            raise error_of(outcome, pairs(native.initial_metadata()))
+        return self._finish(native, answer)
+
+    def future(
+        self,
+        request_iterator: Iterator[Any],
+        timeout: float | None = None,
+        metadata: Any = None,
+        credentials: grpc.CallCredentials | None = None,
+        wait_for_ready: bool | None = None,
+        compression: grpc.Compression | None = None,
+    ) -> Rendezvous:
+        """Call the method without waiting."""
+        native = self._start(
+            timeout, metadata, credentials, wait_for_ready, compression, _CLOSED_FUTURE
+        )
+        native.expect_one()
+        rendezvous = self._rendezvous(native, True)
+        send_all(native, request_iterator, self._request_serializer)
+        return rendezvous
+
+
+class StreamStream(_Method, grpc.StreamStreamMultiCallable):  # type: ignore[misc]
+    """See ``grpc.StreamStreamMultiCallable``."""
+
+    def __call__(
+        self,
+        request_iterator: Iterator[Any],
+        timeout: float | None = None,
+        metadata: Any = None,
+        credentials: grpc.CallCredentials | None = None,
+        wait_for_ready: bool | None = None,
+        compression: grpc.Compression | None = None,
+    ) -> Rendezvous:
+        """Call the method, and return the iterator of its responses."""
+        native = self._start(
+            timeout, metadata, credentials, wait_for_ready, compression, _CLOSED_FUTURE
+        )
+        rendezvous = self._rendezvous(native, False)
+        send_all(native, request_iterator, self._request_serializer)
+        return rendezvous
+
+
+_INTERRUPTED = (grpc.StatusCode.CANCELLED.value[0], "Locally cancelled by application!")
+
+
+def _ended(rendezvous: Rendezvous, response: Any) -> Rendezvous:
+    """Give a call that has ended well, and was read already, its response."""
+    rendezvous._response = response
+    rendezvous._callbacks = None
+    return rendezvous
+
+
+def _parent_deadline() -> float | None:
+    """Return the seconds that are left to the call in whose handler this one is made, if any."""
+    deadline: float | None = cygrpc.get_deadline_from_context()
+    if deadline is None:
+        return None
+    return deadline - time.time()
+
+
+def _least(timeout: float | None, parent: float | None) -> float | None:
+    if parent is None or timeout is None:
+        return timeout if parent is None else parent
+    return min(timeout, parent)
+
+
+def _insecure() -> grpc.RpcError:
+    """Make the error for call credentials on a channel without TLS."""
+    text = "Established channel does not have a sufficient security level to transfer call credential."
+    return error_of(Outcome(grpc.StatusCode.UNAUTHENTICATED, text, ()))
