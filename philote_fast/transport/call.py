@@ -36,7 +36,7 @@ _ABANDONED = "Cancelled upon garbage collection!"
 _UNREADABLE = "Exception deserializing response!"
 
 #: Where grpcio has its own class of pairs, users get those.
-_Pair = getattr(cygrpc, "_Metadatum", tuple)
+_Pair: Callable[[Any, Any], Any] | None = getattr(cygrpc, "_Metadatum", None)
 
 
 class Outcome(NamedTuple):
@@ -57,7 +57,9 @@ class Outcome(NamedTuple):
             return ""
         details = self.details.replace("\\", "\\\\").replace('"', '\\"')
         number = self.code.value[0]
-        return f'UNKNOWN:Error received from peer  {{grpc_message:"{details}", grpc_status:{number}}}'
+        return (
+            f'UNKNOWN:Error received from peer  {{grpc_message:"{details}", grpc_status:{number}}}'
+        )
 
 
 def pairs(metadata: Metadata) -> Metadata:
@@ -68,7 +70,7 @@ def pairs(metadata: Metadata) -> Metadata:
     metadata : tuple
         Keys and values.
     """
-    if _Pair is tuple or not metadata:
+    if _Pair is None or not metadata:
         return metadata
     return tuple(_Pair(key, value) for key, value in metadata)
 
@@ -228,9 +230,9 @@ class Rendezvous(_channel._MultiThreadedRendezvous):  # type: ignore[misc]
 
     def result(self, timeout: float | None = None) -> Any:
         """See ``grpc.Future.result``."""
-        if self._wait(timeout).code is grpc.StatusCode.OK:
-            return self._response
-        self._raise()
+        if self._wait(timeout).code is not grpc.StatusCode.OK:
+            self._raise()
+        return self._response
 
     def exception(self, timeout: float | None = None) -> Exception | None:
         """See ``grpc.Future.exception``."""
@@ -311,15 +313,16 @@ class Rendezvous(_channel._MultiThreadedRendezvous):  # type: ignore[misc]
         raise self
 
     def _repr(self) -> str:
+        # As grpcio's, its name included.
         name = _channel._MultiThreadedRendezvous.__name__
         if not self.done():
             return f"<{name} object>"
         outcome = self._known()
-        if outcome.code is grpc.StatusCode.OK:
-            return _channel._OK_RENDEZVOUS_REPR_FORMAT.format(name, outcome.code, outcome.details)
-        return _channel._NON_OK_RENDEZVOUS_REPR_FORMAT.format(
-            name, outcome.code, outcome.details, outcome.debug_error_string
-        )
+        lines = [f"status = {outcome.code}", f'details = "{outcome.details}"']
+        if outcome.code is not grpc.StatusCode.OK:
+            lines.append(f'debug_error_string = "{outcome.debug_error_string}"')
+        text = "\n\t".join(lines)
+        return f"<{name} of RPC that terminated with:\n\t{text}\n>"
 
     def __del__(self) -> None:
         native = getattr(self, "_native", None)

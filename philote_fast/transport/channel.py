@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
+from typing import Literal
 
 import grpc
 
@@ -115,7 +115,7 @@ class Channel(grpc.Channel):  # type: ignore[misc]
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> bool:
+    ) -> Literal[False]:
         self.close()
         return False
 

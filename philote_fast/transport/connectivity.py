@@ -1,4 +1,4 @@
-"""The thread of a channel that runs callbacks: of calls that have ended, and of its connectivity."""
+"""A channel's thread that runs callbacks: of calls that have ended, and of its connectivity."""
 
 from __future__ import annotations
 

@@ -292,5 +292,7 @@ def _least(timeout: float | None, parent: float | None) -> float | None:
 
 def _insecure() -> grpc.RpcError:
     """Make the error for call credentials on a channel without TLS."""
-    text = "Established channel does not have a sufficient security level to transfer call credential."
+    text = (
+        "Established channel does not have a sufficient security level to transfer call credential."
+    )
     return error_of(Outcome(grpc.StatusCode.UNAUTHENTICATED, text, ()))

@@ -24,7 +24,7 @@ _UNSERIALIZABLE = "Exception serializing request!"
 _ITERATING = "Exception iterating requests!"
 
 #: Iterators over what is there already: nothing is waited for in them, and no user's code runs.
-_AT_HAND = (type(iter([])), type(iter(())))
+_AT_HAND: tuple[type, ...] = (type(iter([])), type(iter(())))
 
 #: More than this is sent by a thread, since the peer may have to take some of it first.
 _AT_ONCE = 1 << 20

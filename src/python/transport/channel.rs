@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use super::call::NativeCall;
+use super::credentials::TlsClientConfig;
 use super::pairs;
 use super::wait::wait;
 use crate::transport::client::{
@@ -17,6 +18,7 @@ use crate::transport::client::{
 use crate::transport::compression::Encoding;
 use crate::transport::fork::Native;
 use crate::transport::target::Target;
+use crate::transport::tls::server_name;
 
 /// A time that is as good as none: nobody waits for it, and the clock can tell it.
 const AGES: Duration = Duration::from_secs(1 << 31);
@@ -88,12 +90,28 @@ impl Given {
 #[pymethods]
 impl NativeChannel {
     #[new]
-    fn new(target: &str, options: Given) -> PyResult<Self> {
+    #[pyo3(signature = (target, options, tls = None))]
+    fn new(
+        target: &str,
+        options: Given,
+        tls: Option<&Bound<'_, TlsClientConfig>>,
+    ) -> PyResult<Self> {
         let target = Target::parse(target).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let mut options = options.options()?;
+        if tls.is_some() && options.authority.is_none() {
+            options.authority.clone_from(&options.tls_name);
+        }
+        let tls = tls.map(|tls| -> PyResult<Tls> {
+            let name = options.tls_name.as_deref().unwrap_or(target.server_name());
+            Ok(Tls {
+                tls: tls.get().tls().clone(),
+                name: server_name(name)?,
+            })
+        });
         let recipe = Recipe {
+            tls: tls.transpose()?,
             target,
-            options: options.options()?,
-            tls: None,
+            options,
         };
         let first = Incarnation::new(&recipe)?;
         Ok(Self { recipe, first })
@@ -170,13 +188,13 @@ impl NativeChannel {
             if let Some(channel) = incarnation.channel.get() {
                 return Ok(channel);
             }
-            incarnation = match incarnation.next.get() {
-                Some(next) => next,
-                None => {
-                    let next = Box::new(Incarnation::new(&self.recipe)?);
-                    // Another thread's is as good.
-                    incarnation.next.get_or_init(|| next)
-                }
+            let next = &incarnation.next;
+            incarnation = if let Some(next) = next.get() {
+                next
+            } else {
+                let made = Box::new(Incarnation::new(&self.recipe)?);
+                // Another thread's is as good.
+                next.get_or_init(|| made)
             };
         }
     }

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyString, PyTuple, PyTupleMethods};
 
 use crate::transport::metadata::{Metadata, is_binary};
 
@@ -44,7 +44,7 @@ pub fn to_python<'py>(py: Python<'py>, metadata: &Metadata) -> PyResult<Bound<'p
 }
 
 fn is_empty_tuple(pairs: &Bound<'_, PyAny>) -> bool {
-    pairs.cast::<PyTuple>().is_ok_and(|pairs| pairs.is_empty())
+    pairs.cast::<PyTuple>().is_ok_and(PyTupleMethods::is_empty)
 }
 
 fn unpack<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {

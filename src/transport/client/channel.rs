@@ -316,7 +316,7 @@ impl Shared {
     }
 
     /// An attempt has succeeded.
-    pub fn connected(&self, attempt: u64, connection: Arc<Connection>) {
+    pub fn connected(&self, attempt: u64, connection: &Arc<Connection>) {
         let waiting = {
             let mut state = lock(&self.state);
             if state.attempt != attempt || matches!(state.phase, Phase::Shut(_)) {
@@ -324,13 +324,13 @@ impl Shared {
             }
             state.dialing = None;
             state.backoff.reset();
-            state.phase = Phase::Ready(Arc::clone(&connection));
+            state.phase = Phase::Ready(Arc::clone(connection));
             state.connections.retain(|other| other.strong_count() > 0);
-            state.connections.push(Arc::downgrade(&connection));
+            state.connections.push(Arc::downgrade(connection));
             std::mem::take(&mut state.waiting)
         };
         for call in waiting {
-            call.open(&connection);
+            call.open(connection);
         }
         self.watch.wake();
     }
@@ -380,9 +380,12 @@ impl Shared {
         if standby.is_none() && !self.closed.load(Ordering::SeqCst) {
             let (reactor, closed) = (Arc::clone(&self.reactor), Arc::clone(&self.closed));
             let started = threads::spawn("philote-fast channel", move || {
-                let poll = || match closed.load(Ordering::SeqCst) {
-                    true => Poll::Ready(()),
-                    false => Poll::Pending,
+                let poll = || {
+                    if closed.load(Ordering::SeqCst) {
+                        Poll::Ready(())
+                    } else {
+                        Poll::Pending
+                    }
                 };
                 while reactor
                     .stand_by(PATIENCE, Instant::now() + SLEEP, |_| poll())

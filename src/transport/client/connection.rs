@@ -8,14 +8,14 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use h2::client::{self, SendRequest};
+use h2::client::SendRequest;
 use h2::{Ping, PingPong};
 
 use super::super::code::LOST_CONNECTION;
 use super::super::link::Link;
 use super::super::status::Status;
 use super::channel::Shared;
-use super::dial::Io;
+use super::dial::Http2;
 use super::options::ChannelOptions;
 
 /// What calls need of a connection.
@@ -75,18 +75,14 @@ fn closed_by_peer() -> Status {
 
 /// Advances a connection that stands.
 pub struct Running {
-    http2: client::Connection<Io, Bytes>,
+    http2: Http2,
     connection: Weak<Connection>,
     owner: Weak<Shared>,
     keepalive: Option<Keepalive>,
 }
 
 impl Running {
-    pub fn new(
-        mut http2: client::Connection<Io, Bytes>,
-        connection: &Arc<Connection>,
-        owner: &Arc<Shared>,
-    ) -> Self {
+    pub fn new(mut http2: Http2, connection: &Arc<Connection>, owner: &Arc<Shared>) -> Self {
         let pings = owner.options.keepalive.and_then(|_| http2.ping_pong());
         let keepalive = pings.map(|pings| Keepalive::new(pings, &owner.options));
         let running = Self {

@@ -9,16 +9,13 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use h2::client::{self, SendRequest};
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_rustls::client::TlsStream;
-use tokio_rustls::{Connect, TlsConnector};
 
 use super::super::link::{Driver, Link};
 use super::super::socket::{Readiness, Socket, Stream};
 use super::super::status::io_text;
 use super::super::target::Address;
+use super::super::tls::{ClientTls, Io, Opening};
 use super::channel::Shared;
 use super::connection::{Connection, Running};
 
@@ -40,26 +37,20 @@ const HEADER_ROOM: u32 = 64 << 10;
 /// A number of streams that no peer sets: while it stands the peer's settings have not come.
 const NO_SETTINGS_YET: usize = usize::MAX - 1;
 
-/// How the name of HTTP/2 is told in TLS.
-const ALPN: &[u8] = b"h2";
-
 /// How to speak TLS to the peer.
 #[derive(Clone)]
 pub struct Tls {
     /// What is trusted, and who we are.
-    pub config: Arc<ClientConfig>,
+    pub tls: ClientTls,
     /// Whom the peer has to be.
     pub name: ServerName<'static>,
 }
 
-/// The connection as HTTP/2 sees it.
-pub enum Io {
-    Plain(Socket),
-    Tls(Box<TlsStream<Socket>>),
-}
+/// The connection as HTTP/2 has it.
+pub type Http2 = client::Connection<Io<Socket>, Bytes>;
 
 type Handshake = Pin<Box<dyn Future<Output = Result<Handshaken, h2::Error>> + Send>>;
-type Handshaken = (SendRequest<Bytes>, client::Connection<Io, Bytes>);
+type Handshaken = (SendRequest<Bytes>, Http2);
 
 /// An attempt to connect to one address, and the connection that comes of it.
 pub struct Dial {
@@ -73,7 +64,7 @@ pub struct Dial {
 
 enum Stage {
     Tcp(Socket),
-    Tls(Box<Connect<Socket>>),
+    Tls(Box<Opening<Socket>>),
     Http2(Handshake),
     Settings(Handshaken),
     Running(Running),
@@ -124,9 +115,10 @@ impl Dial {
                     }
                     Poll::Ready(Ok(())) => self.connected(),
                 },
-                Stage::Tls(connect) => match Pin::new(connect).poll(context) {
+                Stage::Tls(opening) => match Pin::new(opening).poll(context) {
                     Poll::Pending => return Poll::Pending,
-                    Poll::Ready(stream) => secured(stream).map(|io| self.hello(io)),
+                    Poll::Ready(Ok(io)) => Ok(self.hello(io)),
+                    Poll::Ready(Err(error)) => Err(format!("{}: {error}", self.address)),
                 },
                 Stage::Http2(handshake) => match handshake.as_mut().poll(context) {
                     Poll::Pending => return Poll::Pending,
@@ -166,16 +158,12 @@ impl Dial {
                 .set_nodelay(true)
                 .map_err(|error| describe(&self.address, &error))?;
         }
-        Ok(match &owner.tls {
-            None => self.hello(Io::Plain(socket)),
-            Some(tls) => {
-                let connector = TlsConnector::from(Arc::clone(&tls.config));
-                Stage::Tls(Box::new(connector.connect(tls.name.clone(), socket)))
-            }
-        })
+        let tls = owner.tls.as_ref();
+        let tls = tls.map(|tls| (&tls.tls, tls.name.clone()));
+        Ok(Stage::Tls(Box::new(Opening::client(socket, tls))))
     }
 
-    fn hello(&self, io: Io) -> Stage {
+    fn hello(&self, io: Io<Socket>) -> Stage {
         let limit = self.owner.upgrade().map_or(0, |o| o.options.max_metadata);
         let mut builder = client::Builder::new();
         builder
@@ -201,7 +189,7 @@ impl Dial {
         };
         let connection = Connection::new(link, requests);
         let running = Running::new(http2, &connection, &owner);
-        owner.connected(self.attempt, connection);
+        owner.connected(self.attempt, &connection);
         Stage::Running(running)
     }
 
@@ -250,14 +238,6 @@ impl Driver for Dial {
     }
 }
 
-fn secured(stream: io::Result<TlsStream<Socket>>) -> Result<Io, String> {
-    let stream = stream.map_err(|error| format!("TLS handshake failed: {error}"))?;
-    if stream.get_ref().1.alpn_protocol() != Some(ALPN) {
-        return Err("Cannot check peer: missing selected ALPN property.".to_owned());
-    }
-    Ok(Io::Tls(Box::new(stream)))
-}
-
 fn no_http2(over: Result<(), h2::Error>) -> String {
     match over {
         Ok(()) => "Endpoint closed before HTTP/2 settings came".to_owned(),
@@ -288,57 +268,4 @@ fn describe(address: &Address, error: &io::Error) -> String {
         Address::Unix(_) | Address::Abstract(_) => "connect",
     };
     format!("{address}: {what}: {}", io_text(error))
-}
-
-/// Passes each method on to whichever it is.
-macro_rules! with_io {
-    ($io:expr, $inner:ident => $do:expr) => {
-        match $io.get_mut() {
-            Io::Plain($inner) => $do,
-            Io::Tls($inner) => $do,
-        }
-    };
-}
-
-impl AsyncRead for Io {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        with_io!(self, io => Pin::new(io).poll_read(context, buffer))
-    }
-}
-
-impl AsyncWrite for Io {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        with_io!(self, io => Pin::new(io).poll_write(context, bytes))
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        with_io!(self, io => Pin::new(io).poll_write_vectored(context, parts))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        match self {
-            Self::Plain(io) => io.is_write_vectored(),
-            Self::Tls(io) => io.is_write_vectored(),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        with_io!(self, io => Pin::new(io).poll_flush(context))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        with_io!(self, io => Pin::new(io).poll_shutdown(context))
-    }
 }
