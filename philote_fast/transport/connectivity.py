@@ -17,6 +17,7 @@ Listener = Callable[[grpc.ChannelConnectivity], Any]
 _LOGGER = logging.getLogger("grpc._channel")
 
 _STATES = tuple(grpc.ChannelConnectivity)
+_SHUTDOWN = grpc.ChannelConnectivity.SHUTDOWN
 
 #: The thread looks at least so often (in seconds) whether it is needed; it is woken otherwise.
 _LOOK = 3600.0
@@ -121,11 +122,12 @@ class Events:
                     self._runs = False
                     return
             known, ended = self._core.wait_events(known, _LOOK)
-            for number in ended:
-                with self._lock:
-                    callback = self._ended.pop(number, None)
-                if callback is not None:
-                    callback()
+            with self._lock:
+                # Of a closed channel every call has ended.
+                numbers = list(self._ended) if _STATES[known] is _SHUTDOWN else ended
+                due = [self._ended.pop(number) for number in numbers if number in self._ended]
+            for callback in due:
+                callback()
 
     def _tell(self, state: grpc.ChannelConnectivity) -> None:
         with self._lock:

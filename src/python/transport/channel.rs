@@ -136,6 +136,8 @@ impl NativeChannel {
             encoding: Encoding::from_number(compression)
                 .ok_or_else(|| PyValueError::new_err("no such compression"))?,
         });
+        let call =
+            call.ok_or_else(|| PyValueError::new_err("Cannot invoke RPC on closed channel!"))?;
         Ok(NativeCall::new(call, Arc::clone(channel)))
     }
 

@@ -16,7 +16,7 @@ use super::super::metadata::Metadata;
 use super::super::status::Status;
 use super::super::{Ended, Incoming, Outgoing};
 use super::bell::{Bell, Watch, lock};
-use super::channel::Shared;
+use super::channel::{CLOSED, Shared};
 use super::connection::Connection;
 use super::receiving::{Progress, Receiving};
 use super::request::Head;
@@ -40,7 +40,9 @@ pub struct CallOptions {
 pub struct Call {
     me: Weak<Call>,
     id: u64,
-    shared: Arc<Shared>,
+    /// Gone when the channel is closed. Then the call has ended.
+    shared: Weak<Shared>,
+    limits: Limits,
     head: Head,
     deadline: Option<Instant>,
     wait_for_ready: bool,
@@ -55,17 +57,29 @@ pub struct Call {
     ended: AtomicBool,
 }
 
+/// What the channel's options say of the sizes of messages.
+#[derive(Clone, Copy)]
+struct Limits {
+    receive: usize,
+    send: usize,
+}
+
 impl Call {
-    pub(super) fn new(shared: Arc<Shared>, id: u64, options: CallOptions) -> Arc<Self> {
+    pub(super) fn new(shared: &Arc<Shared>, id: u64, options: CallOptions) -> Arc<Self> {
         let bell = Arc::new(Bell::default());
+        let limits = Limits {
+            receive: shared.options.max_receive,
+            send: shared.options.max_send,
+        };
         let receiving = Receiving::new(
-            shared.options.max_receive,
+            limits.receive,
             usize::try_from(shared.options.max_metadata).unwrap_or(usize::MAX),
         );
         Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
             id,
-            shared,
+            shared: Arc::downgrade(shared),
+            limits,
             head: Head {
                 path: options.path,
                 metadata: options.metadata,
@@ -104,13 +118,13 @@ impl Call {
     /// A framer for this call's messages.
     #[must_use]
     pub fn framer(&self) -> Framer {
-        Framer::new(self.shared.options.max_send, self.head.encoding)
+        Framer::new(self.limits.send, self.head.encoding)
     }
 
     /// A reader for this call's messages, to be filled by `fill`.
     #[must_use]
     pub fn reader(&self) -> MessageReader {
-        MessageReader::new(self.shared.options.max_receive, Encoding::Identity)
+        MessageReader::new(self.limits.receive, Encoding::Identity)
     }
 
     /// Sends one message. One that is too large ends the call.
@@ -219,13 +233,15 @@ impl Call {
     }
 
     fn place(&self) {
-        let Some(me) = self.me.upgrade() else { return };
-        match self.shared.place(&me) {
-            Ok(Some(connection)) => self.open(&connection),
+        let (Some(me), Some(shared)) = (self.me.upgrade(), self.shared.upgrade()) else {
+            return self.closed();
+        };
+        match shared.place(&me) {
+            Ok(Some(connection)) => self.open(&shared, &connection),
             Ok(None) => {
                 // It may have ended before it was in the list of those that wait.
                 if self.has_ended() {
-                    self.shared.forget(self);
+                    shared.forget(self);
                 }
             }
             Err(status) => {
@@ -235,14 +251,13 @@ impl Call {
     }
 
     /// Makes the request on `connection`.
-    pub(super) fn open(&self, connection: &Arc<Connection>) {
+    pub(super) fn open(&self, shared: &Shared, connection: &Arc<Connection>) {
         let opened = Link::hold(|| {
             let mut sending = lock(&self.sending);
             if !matches!(sending.stage, Stage::Waiting) {
                 return Opened::Done;
             }
-            let template = &self.shared.template;
-            let Some(request) = template.request(&self.head, self.deadline) else {
+            let Some(request) = shared.template.request(&self.head, self.deadline) else {
                 return Opened::Failed(no_such_method());
             };
             match connection.requests().send_request(request, false) {
@@ -265,7 +280,7 @@ impl Call {
                 self.bell.ring();
             }
             Opened::Unusable => {
-                self.shared.lost(connection);
+                shared.lost(connection);
                 self.place();
             }
             Opened::Failed(status) => {
@@ -302,10 +317,13 @@ impl Call {
 
     /// Makes the request once more. The server has not looked at it.
     fn repeat(&self) -> bool {
+        let Some(shared) = self.shared.upgrade() else {
+            return false;
+        };
         let former = {
             let mut sending = lock(&self.sending);
             let mut receiving = lock(&self.receiving);
-            let may = self.shared.options.retries
+            let may = shared.options.retries
                 && sending.can_repeat()
                 && !receiving.has_begun()
                 && !self.retried.swap(true, Ordering::SeqCst);
@@ -317,7 +335,7 @@ impl Call {
         };
         if let Some((stream, connection)) = former {
             connection.leave();
-            self.shared.lost(&connection);
+            shared.lost(&connection);
             Link::hold(|| drop(stream));
         }
         self.place();
@@ -337,9 +355,20 @@ impl Call {
             }
             drop(stream);
         });
-        self.settle();
-        self.shared.forget(self);
+        // The link keeps what waits for I/O, which goes with the channel.
+        let link = lock(&self.link).take();
+        if let Some(link) = link {
+            link.settle();
+        }
+        if let Some(shared) = self.shared.upgrade() {
+            shared.forget(self);
+        }
         self.bell.ring();
+    }
+
+    /// The channel is closed, and with it all its calls.
+    fn closed(&self) {
+        self.end(Status::new(Code::Cancelled, CLOSED));
     }
 
     /// Writes what is left to be written, in this very thread.
@@ -362,8 +391,13 @@ impl Call {
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
         loop {
+            let Some(shared) = self.shared.upgrade() else {
+                self.advance();
+                self.closed();
+                return poll(&mut Context::from_waker(&self.waker));
+            };
             let stop = self.deadline.map_or(until, |deadline| deadline.min(until));
-            let polled = self.shared.reactor.wait(stop, |context| {
+            let polled = shared.reactor.wait(stop, |context| {
                 self.bell.attend(context.waker());
                 self.advance();
                 poll(context)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -52,7 +52,8 @@ pub enum ChannelError {
 
 /// A channel. It is closed when it is dropped.
 pub struct Channel {
-    shared: Arc<Shared>,
+    /// Gone when it is closed, and with it all that waits for I/O.
+    shared: RwLock<Option<Arc<Shared>>>,
 }
 
 /// What a channel, its connection and its calls have in common.
@@ -106,59 +107,72 @@ impl Channel {
             closed: Arc::default(),
         });
         reactor.add(token, Arc::clone(&shared) as Arc<dyn Source>);
-        Ok(Self { shared })
+        Ok(Self {
+            shared: RwLock::new(Some(shared)),
+        })
     }
 
-    /// Begins a call. Nothing is sent before the first message, the end of the request, or a wait.
+    /// Begins a call. Nothing is sent before the first message, the end of the request, or a wait. `None` where the
+    /// channel is closed.
     #[must_use]
-    pub fn start(&self, options: CallOptions) -> Arc<Call> {
-        let shared = &self.shared;
+    pub fn start(&self, options: CallOptions) -> Option<Arc<Call>> {
+        let shared = self.shared()?;
         let id = shared.next_call.fetch_add(1, Ordering::Relaxed);
         let deadline = options.deadline;
-        let call = Call::new(Arc::clone(shared), id, options);
+        let call = Call::new(&shared, id, options);
         if let Some(deadline) = deadline {
             lock(&shared.deadlines).insert((deadline, id), Arc::downgrade(&call));
             shared.reactor.set_alarm(deadline);
         }
-        call
+        Some(call)
     }
 
     /// Where the channel stands. An idle one connects where that is asked for.
     #[must_use]
     pub fn connectivity(&self, try_to_connect: bool) -> Connectivity {
+        let Some(shared) = self.shared() else {
+            return Connectivity::Shutdown;
+        };
         let (connectivity, connect) = {
-            let mut state = lock(&self.shared.state);
+            let mut state = lock(&shared.state);
             (state.connectivity(), try_to_connect && state.begin())
         };
         if connect {
-            self.shared.connect();
+            shared.connect();
         }
         connectivity
     }
 
     /// Has the end of `call` reported by `wait_events`.
     pub fn watch(&self, call: &Arc<Call>) {
-        call.report_to(&self.shared.watch);
+        if let Some(shared) = self.shared() {
+            call.report_to(&shared.watch);
+        }
     }
 
     /// Ends `wait_events` whatever has happened.
     pub fn poke(&self) {
-        self.shared.watch.poke();
+        if let Some(shared) = self.shared() {
+            shared.watch.poke();
+        }
     }
 
     /// Waits until the channel's state is not `known` or a watched call has ended; drives those calls meanwhile.
     ///
-    /// For one thread at a time.
+    /// For one thread at a time. Of a closed channel all calls have ended, though not all are told.
     pub fn wait_events(
         &self,
         known: Connectivity,
         until: Instant,
     ) -> Poll<(Connectivity, Vec<Arc<Call>>)> {
-        self.shared.reactor.wait(until, |context| {
-            let touched = self.shared.watch.take(context);
+        let Some(shared) = self.shared() else {
+            return Poll::Ready((Connectivity::Shutdown, Vec::new()));
+        };
+        shared.reactor.wait(until, |context| {
+            let touched = shared.watch.take(context);
             let ended: Vec<_> = touched.into_iter().filter(|call| call.look()).collect();
-            let state = lock(&self.shared.state).connectivity();
-            if state == known && ended.is_empty() && !self.shared.watch.is_poked() {
+            let state = lock(&shared.state).connectivity();
+            if state == known && ended.is_empty() && !shared.watch.is_poked() {
                 Poll::Pending
             } else {
                 Poll::Ready((state, ended))
@@ -168,7 +182,18 @@ impl Channel {
 
     /// Ends every call, the connection, and the channel's thread. Whoever waits is woken.
     pub fn close(&self, text: &str) {
-        self.shared.close(&Status::new(Code::Cancelled, text));
+        let shared = {
+            let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);
+            shared.take()
+        };
+        if let Some(shared) = shared {
+            shared.close(&Status::new(Code::Cancelled, text));
+        }
+    }
+
+    fn shared(&self) -> Option<Arc<Shared>> {
+        let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
+        shared.clone()
     }
 }
 
@@ -330,7 +355,7 @@ impl Shared {
             std::mem::take(&mut state.waiting)
         };
         for call in waiting {
-            call.open(connection);
+            call.open(self, connection);
         }
         self.watch.wake();
     }
