@@ -10,6 +10,7 @@ import grpc
 from philote_fast._core import NativeChannel
 from philote_fast.transport.call import Deserializer
 from philote_fast.transport.connectivity import Listener
+from philote_fast.transport.credentials import channel_security
 from philote_fast.transport.multicallable import (
     Core,
     StreamStream,
@@ -50,7 +51,9 @@ class Channel(grpc.Channel):  # type: ignore[misc]
     ) -> None:
         core_options, number = channel_options(options, compression)
         text = target.decode() if isinstance(target, bytes) else target
-        self._core = Core(NativeChannel(text, core_options), number)
+        security = None if credentials is None else channel_security(credentials)
+        tls = None if security is None else security.tls
+        self._core = Core(NativeChannel(text, core_options, tls), security, number)
 
     def subscribe(self, callback: Listener, try_to_connect: bool | None = False) -> None:
         """See ``grpc.Channel.subscribe``."""
@@ -166,4 +169,6 @@ def secure_channel(
     ValueError
         If the target is none, or the credentials cannot be read.
     """
+    if credentials is None:
+        raise ValueError("secure_channel needs credentials, such as grpc.ssl_channel_credentials()")
     return Channel(target, options, credentials, compression)

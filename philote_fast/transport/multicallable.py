@@ -12,7 +12,6 @@ from grpc._cython import cygrpc
 from philote_fast._core import NativeCall, NativeChannel
 from philote_fast.transport.call import (
     Deserializer,
-    Outcome,
     Rendezvous,
     call_error,
     deserialized,
@@ -22,6 +21,12 @@ from philote_fast.transport.call import (
     unreadable,
 )
 from philote_fast.transport.connectivity import Events
+from philote_fast.transport.credentials import (
+    CallCredentialsError,
+    ChannelSecurity,
+    call_plugins,
+    plugin_metadata,
+)
 from philote_fast.transport.requests import Serializer, send_all, the_request
 
 _CLOSED = "Cannot invoke RPC on closed channel!"
@@ -38,15 +43,48 @@ class Core:
     ----------
     native : NativeChannel
         The channel.
+    security : ChannelSecurity or None
+        What its credentials come to; None without any.
     compression : int
         How messages are compressed unless a call says otherwise.
     """
 
-    def __init__(self, native: NativeChannel, compression: int) -> None:
+    def __init__(
+        self, native: NativeChannel, security: ChannelSecurity | None, compression: int
+    ) -> None:
         self.native = native
         self.events = Events(native)
         self.compression = compression
         self.closed = False
+        self._secure = security is not None and security.tls is not None
+        self.plugins = () if security is None else security.plugins
+
+    def credentials_metadata(
+        self, credentials: grpc.CallCredentials | None, method: str, timeout: float | None
+    ) -> tuple[Any, ...]:
+        """Return the metadata that the channel's credentials, and a call's own, add to a call.
+
+        Parameters
+        ----------
+        credentials : grpc.CallCredentials or None
+            The call's own.
+        method : str
+            The call's method.
+        timeout : float or None
+            The call's time, in seconds.
+
+        Raises
+        ------
+        CallCredentialsError
+            If they cannot be had.
+        """
+        return plugin_metadata(
+            (*self.plugins, *call_plugins(credentials)),
+            secure=self._secure,
+            authority=self.native.authority,
+            path=method,
+            timeout=timeout,
+        )
 
 
 class _Method:
@@ -63,8 +101,8 @@ class _Method:
     def begin(self) -> NativeCall:
         """Begin a call of which everything is left at its default."""
         core = self._core
-        if core.closed:
-            raise ValueError(_CLOSED)
+        if core.closed or core.plugins:
+            return self._start(None, None, None, None, None)
         return core.native.start(self._method, (), _parent_deadline(), False, core.compression)
 
     def _start(
@@ -79,15 +117,25 @@ class _Method:
         core = self._core
         if core.closed:
             raise ValueError(closed)
-        if credentials is not None:
-            raise _insecure()
-        return core.native.start(
+        timeout = _least(timeout, _parent_deadline())
+        pairs_to_send = () if metadata is None else metadata
+        refused = None
+        if core.plugins or credentials is not None:
+            try:
+                added = core.credentials_metadata(credentials, self._method, timeout)
+                pairs_to_send = (*pairs_to_send, *added)
+            except CallCredentialsError as error:
+                refused = error
+        native = core.native.start(
             self._method,
-            () if metadata is None else metadata,
-            _least(timeout, _parent_deadline()),
+            pairs_to_send,
+            timeout,
             bool(wait_for_ready),
             _COMPRESSIONS[int(compression)] if compression else core.compression,
         )
+        if refused is not None:
+            native.cancel(refused.code.value[0], refused.details)
+        return native
 
     def _rendezvous(self, native: NativeCall, single: bool) -> Rendezvous:
         return Rendezvous(native, self._response_deserializer, self._core.events, single)
@@ -288,11 +336,3 @@ def _least(timeout: float | None, parent: float | None) -> float | None:
     if parent is None or timeout is None:
         return timeout if parent is None else parent
     return min(timeout, parent)
-
-
-def _insecure() -> grpc.RpcError:
-    """Make the error for call credentials on a channel without TLS."""
-    text = (
-        "Established channel does not have a sufficient security level to transfer call credential."
-    )
-    return error_of(Outcome(grpc.StatusCode.UNAUTHENTICATED, text, ()))

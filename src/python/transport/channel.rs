@@ -117,6 +117,16 @@ impl NativeChannel {
         Ok(Self { recipe, first })
     }
 
+    /// What is sent as `:authority`.
+    #[getter]
+    fn authority(&self) -> &str {
+        let options = &self.recipe.options;
+        options
+            .authority
+            .as_deref()
+            .unwrap_or(self.recipe.target.authority())
+    }
+
     /// Begin a call.
     #[pyo3(signature = (path, metadata, timeout, wait_for_ready, compression))]
     fn start(
