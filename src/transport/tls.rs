@@ -1,7 +1,6 @@
 //! TLS with rustls, from the PEM texts that grpcio's credentials are made of.
 
 mod certificate;
-mod der;
 mod identity;
 mod pem;
 mod stream;

@@ -1,368 +1,240 @@
-//! What a certificate says: RFC 5280, as far as it is needed beside webpki.
+//! What a certificate says beside what webpki reads: `x509-parser`, made strict where signatures depend on it.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::time::Duration;
+use x509_parser::asn1_rs::{Any, FromDer, Oid, Sequence, SerializeResult, Tag, ToDer};
+use x509_parser::certificate::{X509Certificate, X509CertificateParser};
+use x509_parser::extensions::{ExtendedKeyUsage, GeneralName, SubjectAlternativeName};
+use x509_parser::nom::Parser;
+use x509_parser::oid_registry::{OID_X509_EXT_EXTENDED_KEY_USAGE, OID_X509_EXT_SUBJECT_ALT_NAME};
+use x509_parser::x509::{AlgorithmIdentifier, X509Version};
 
-use super::der::{self, Reader};
-
-/// 2.5.4.3
-const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-/// 2.5.29.17
-const SUBJECT_ALTERNATIVE_NAME: &[u8] = &[0x55, 0x1d, 0x11];
-
-const SECONDS_OF_DAY: u64 = 86_400;
-
-/// A certificate in DER, taken apart; nothing in it is verified.
-#[derive(Debug)]
-pub struct Certificate<'a> {
-    /// 1, 2 or 3.
-    pub version: u8,
-    /// What the issuer has signed.
-    pub signed: &'a [u8],
-    pub signature_algorithm: &'a [u8],
-    pub signature: &'a [u8],
-    pub issuer: &'a [u8],
-    pub subject: &'a [u8],
-    /// The key as TLS takes it: algorithm and bits in one.
-    pub key: &'a [u8],
-    pub key_algorithm: &'a [u8],
-    pub key_bits: &'a [u8],
-    not_before: Duration,
-    not_after: Duration,
-    extensions: Option<Reader<'a>>,
-}
-
-/// One of the names for which a certificate is good.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AlternativeName<'a> {
-    Email(&'a str),
-    Dns(&'a str),
-    Uri(&'a str),
-    Ip(IpAddr),
-}
-
-/// Whether a certificate is good at a time.
+/// What a certificate is shown for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Validity {
-    Early,
-    Good,
-    Expired,
+pub enum Purpose {
+    Server,
+    Client,
 }
 
-impl<'a> Certificate<'a> {
-    /// Takes `bytes` apart; `None` if they are no certificate.
-    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
-        let mut all = Reader::new(bytes);
-        let mut outer = all.enter(der::SEQUENCE)?;
-        let signed = outer.expect(der::SEQUENCE)?;
-        let signature_algorithm = outer.expect(der::SEQUENCE)?.content;
-        let signature = outer.expect(der::BIT_STRING)?.bits()?;
-        if !all.is_empty() || !outer.is_empty() {
-            return None;
-        }
+/// Takes `bytes` apart; `None` if they are no certificate. Nothing in it is verified.
+pub fn parse(bytes: &[u8]) -> Option<X509Certificate<'_>> {
+    // Extensions are read when they are asked for: most never are, and a peer has written them.
+    let mut parser = X509CertificateParser::new().with_deep_parse_extensions(false);
+    let (_, certificate) = parser.parse(bytes).ok()?;
+    // Both must tell the same, or a signature could be taken for another kind of signature.
+    let consistent = certificate.signature_algorithm == certificate.signature
+        && certificate.signature_value.unused_bits == 0
+        && is_of_its_version(&certificate);
+    (consistent && encode(&certificate).ok()? == bytes).then_some(certificate)
+}
 
-        let mut fields = signed.reader();
-        let version = match fields.optional(der::numbered(0)) {
-            None => 1,
-            Some(version) => match version.reader().expect(der::INTEGER)?.content {
-                [number @ 0..=2] => number + 1,
-                _ => return None,
-            },
-        };
-        fields.expect(der::INTEGER)?;
-        // Both must tell the same, or a signature could be taken for another kind of signature.
-        if fields.expect(der::SEQUENCE)?.content != signature_algorithm {
-            return None;
-        }
-        let issuer = fields.expect(der::SEQUENCE)?.content;
-        let mut validity = fields.enter(der::SEQUENCE)?;
-        let (not_before, not_after) = (time(&mut validity)?, time(&mut validity)?);
-        let subject = fields.expect(der::SEQUENCE)?.content;
-        let key = fields.expect(der::SEQUENCE)?;
-        let mut parts = key.reader();
-        let key_algorithm = parts.expect(der::SEQUENCE)?.content;
-        let key_bits = parts.expect(der::BIT_STRING)?.bits()?;
-        // Unique identifiers, which nobody uses.
-        fields.optional(0x81);
-        fields.optional(0x82);
-        let extensions = match fields.optional(der::numbered(3)) {
-            Some(extensions) => Some(extensions.reader().enter(der::SEQUENCE)?),
-            None => None,
-        };
-        Some(Self {
-            version,
-            signed: signed.whole,
-            signature_algorithm,
-            signature,
-            issuer,
-            subject,
-            key: key.whole,
-            key_algorithm,
-            key_bits,
-            not_before,
-            not_after,
-            extensions,
-        })
-    }
-
-    /// Whether it is good at the time `now`, told from 1970 on.
-    pub fn validity(&self, now: Duration) -> Validity {
-        if now < self.not_before {
-            Validity::Early
-        } else if now > self.not_after {
-            Validity::Expired
-        } else {
-            Validity::Good
-        }
-    }
-
-    /// The last common name of its subject.
-    pub fn common_name(&self) -> Option<String> {
-        self.subject_attributes()
-            .into_iter()
-            .rfind(|(oid, _)| *oid == COMMON_NAME)
-            .map(|(_, value)| value)
-    }
-
-    /// The identifiers and values of its subject's attributes.
-    pub fn subject_attributes(&self) -> Vec<(&'a [u8], String)> {
-        let mut attributes = Vec::new();
-        let mut sets = Reader::new(self.subject);
-        while let Some(mut set) = sets.enter(der::SET) {
-            while let Some(mut attribute) = set.enter(der::SEQUENCE) {
-                let oid = attribute.expect(der::OID);
-                if let (Some(oid), Some(value)) = (oid, attribute.value()) {
-                    attributes.push((oid.content, text(value)));
-                }
-            }
-        }
-        attributes
-    }
-
-    /// Whether it tells the names for which it is good, so that its common name is none of them.
-    pub fn has_alternative_names(&self) -> bool {
-        self.extension(SUBJECT_ALTERNATIVE_NAME).is_some()
-    }
-
-    /// The names for which it is good, as far as they are of known kinds.
-    pub fn alternative_names(&self) -> Vec<AlternativeName<'a>> {
-        let mut known = Vec::new();
-        let names = self
-            .extension(SUBJECT_ALTERNATIVE_NAME)
-            .and_then(|mut extension| extension.enter(der::SEQUENCE));
-        if let Some(mut names) = names {
-            while let Some(name) = names.value() {
-                known.extend(alternative_name(name));
-            }
-        }
-        known
-    }
-
-    fn extension(&self, oid: &[u8]) -> Option<Reader<'a>> {
-        let mut extensions = self.extensions.clone()?;
-        while let Some(mut extension) = extensions.enter(der::SEQUENCE) {
-            if extension.expect(der::OID)?.content == oid {
-                extension.optional(der::BOOLEAN);
-                return Some(extension.expect(der::OCTET_STRING)?.reader());
-            }
-        }
-        None
+/// Whether there is nothing in it that its version does not have, which another reader might not look at.
+fn is_of_its_version(certificate: &X509Certificate<'_>) -> bool {
+    let identified = certificate.issuer_uid.is_some() || certificate.subject_uid.is_some();
+    match certificate.version {
+        X509Version::V1 => !identified && certificate.extensions().is_empty(),
+        X509Version::V2 => certificate.extensions().is_empty(),
+        X509Version::V3 => true,
+        _ => false,
     }
 }
 
-fn alternative_name(name: der::Value<'_>) -> Option<AlternativeName<'_>> {
-    let text = || str::from_utf8(name.content).ok();
-    match name.tag {
-        0x81 => text().map(AlternativeName::Email),
-        0x82 => text().map(AlternativeName::Dns),
-        0x86 => text().map(AlternativeName::Uri),
-        0x87 => {
-            let ip = match name.content.len() {
-                4 => Ipv4Addr::from(<[u8; 4]>::try_from(name.content).ok()?).into(),
-                _ => Ipv6Addr::from(<[u8; 16]>::try_from(name.content).ok()?).into(),
-            };
-            Some(AlternativeName::Ip(ip))
-        }
-        _ => None,
+/// The one encoding of `certificate`.
+///
+/// The parser lets pass what stands behind the last field of a sequence, bits of tags and lengths that are longer than
+/// they need to be. Where the signature does not cover that, this does.
+fn encode(certificate: &X509Certificate<'_>) -> SerializeResult<Vec<u8>> {
+    let algorithm = algorithm(&certificate.signature_algorithm)?;
+    let mut content = certificate.tbs_certificate.as_ref().to_vec();
+    content.extend(Sequence::new(algorithm.into()).to_der_vec()?);
+    content.extend(certificate.signature_value.to_der_vec()?);
+    Sequence::new(content.into()).to_der_vec()
+}
+
+/// An algorithm as webpki has it: in DER, without the sequence around it.
+pub fn algorithm(identifier: &AlgorithmIdentifier<'_>) -> SerializeResult<Vec<u8>> {
+    let mut bytes = identifier.algorithm.to_der_vec()?;
+    if let Some(parameters) = &identifier.parameters {
+        bytes.extend(parameters.to_der_vec()?);
     }
+    Ok(bytes)
+}
+
+/// The last common name of the subject.
+pub fn common_name(certificate: &X509Certificate<'_>) -> Option<String> {
+    let names = certificate.subject.iter_common_name();
+    names.last().map(|name| text(name.attr_value()))
 }
 
 /// A string of one of the kinds that names have.
-fn text(value: der::Value<'_>) -> String {
-    const BMP_STRING: u8 = 0x1e;
-    const TELETEX_STRING: u8 = 0x14;
-    match value.tag {
-        BMP_STRING => {
-            let (units, _) = value.content.as_chunks::<2>();
-            let units = units.iter().map(|&unit| u16::from_be_bytes(unit));
-            char::decode_utf16(units)
-                .map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER))
-                .collect()
+pub fn text(value: &Any<'_>) -> String {
+    match value.tag() {
+        Tag::BmpString => {
+            let (units, _) = value.data.as_chunks::<2>();
+            let units: Vec<u16> = units.iter().map(|&unit| u16::from_be_bytes(unit)).collect();
+            String::from_utf16_lossy(&units)
         }
-        TELETEX_STRING => value.content.iter().map(|&byte| char::from(byte)).collect(),
-        _ => String::from_utf8_lossy(value.content).into_owned(),
+        Tag::T61String => value.data.iter().map(|&byte| char::from(byte)).collect(),
+        _ => String::from_utf8_lossy(value.data).into_owned(),
     }
 }
 
-/// A time, told from 1970 on; what was before counts as 1970.
-fn time(fields: &mut Reader<'_>) -> Option<Duration> {
-    let value = fields.value()?;
-    let digits = value.content.strip_suffix(b"Z")?;
-    let pairs = |bytes: &[u8]| -> Option<Vec<u64>> {
-        let (pairs, []) = bytes.as_chunks::<2>() else {
-            return None;
-        };
-        pairs.iter().map(|pair| number(*pair)).collect()
-    };
-    let (year, rest) = match value.tag {
-        der::UTC_TIME => {
-            let (year, rest) = digits.split_at_checked(2)?;
-            let year = pairs(year)?.first().copied()?;
-            (if year < 50 { 2000 + year } else { 1900 + year }, rest)
-        }
-        der::GENERALIZED_TIME => {
-            let (year, rest) = digits.split_at_checked(4)?;
-            let &[century, year] = pairs(year)?.as_slice() else {
-                return None;
-            };
-            (century * 100 + year, rest)
-        }
-        _ => return None,
-    };
-    let &[
-        month @ 1..=12,
-        day @ 1..=31,
-        hour @ 0..=23,
-        minute @ 0..=59,
-        second @ 0..=60,
-    ] = pairs(rest)?.as_slice()
-    else {
-        return None;
-    };
-    let seconds = days(year, month, day) * SECONDS_OF_DAY + hour * 3600 + minute * 60 + second;
-    Some(Duration::from_secs(seconds))
+/// Whether it tells the names for which it is good, so that its common name is none of them.
+pub fn has_alternative_names(certificate: &X509Certificate<'_>) -> bool {
+    extension(certificate, &OID_X509_EXT_SUBJECT_ALT_NAME).is_some()
 }
 
-fn number([tens, ones]: [u8; 2]) -> Option<u64> {
-    let digit = |byte: u8| char::from(byte).to_digit(10).map(u64::from);
-    Some(digit(tens)? * 10 + digit(ones)?)
+/// The names for which it is good.
+pub fn alternative_names<'a>(certificate: &X509Certificate<'a>) -> Vec<GeneralName<'a>> {
+    extension(certificate, &OID_X509_EXT_SUBJECT_ALT_NAME)
+        .and_then(|value| SubjectAlternativeName::from_der(value).ok())
+        .map_or_else(Vec::new, |(_, names)| names.general_names)
 }
 
-/// The days from 1970 to a date of the Gregorian calendar.
-fn days(year: u64, month: u64, day: u64) -> u64 {
-    const BEFORE_1970: u64 = 719_468;
-    // The year begins in March, so that the day which is sometimes missing is its last.
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year.saturating_sub(1), month + 9)
+/// Whether it is good for `purpose`: for every one, unless it tells for which ones.
+pub fn is_for(certificate: &X509Certificate<'_>, purpose: Purpose) -> bool {
+    let Some(value) = extension(certificate, &OID_X509_EXT_EXTENDED_KEY_USAGE) else {
+        return true;
     };
-    let leap_days = year / 4 - year / 100 + year / 400;
-    let of_year = (153 * month + 2) / 5 + day - 1;
-    (year * 365 + leap_days + of_year).saturating_sub(BEFORE_1970)
+    ExtendedKeyUsage::from_der(value).is_ok_and(|(_, usage)| match purpose {
+        Purpose::Server => usage.server_auth,
+        Purpose::Client => usage.client_auth,
+    })
+}
+
+/// What stands in the first extension of a kind.
+fn extension<'a>(certificate: &X509Certificate<'a>, oid: &Oid<'_>) -> Option<&'a [u8]> {
+    let mut extensions = certificate.extensions().iter();
+    let found = extensions.find(|extension| extension.oid == *oid);
+    found.map(|extension| extension.value)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_certificates::{CLIENT, SELF_SIGNED, VERSION_1, der};
+    use super::super::test_certificates::{CA, CLIENT, SELF_SIGNED, SERVER, VERSION_1, der};
     use super::*;
 
-    #[test]
-    fn dates() {
-        assert_eq!(days(1970, 1, 1), 0);
-        assert_eq!(days(1970, 3, 1), 59);
-        assert_eq!(days(2000, 2, 29), 11_016);
-        assert_eq!(days(2026, 11, 30), 20_787);
-        assert_eq!(days(9999, 12, 31), 2_932_896);
-        assert_eq!(days(0, 1, 1), 0);
+    const ALL: [&str; 5] = [CA, SERVER, CLIENT, SELF_SIGNED, VERSION_1];
+
+    /// A sequence of which `content` is shorter than 64 KiB and longer than 255 bytes.
+    fn sequence(content: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(content.len()).expect("it is short");
+        [&[0x30, 0x82], &length.to_be_bytes()[..], content].concat()
     }
 
-    #[test]
-    fn times() {
-        let seconds = |tag: u8, text: &str| {
-            let bytes = [
-                &[tag, u8::try_from(text.len()).expect("short")],
-                text.as_bytes(),
-            ]
-            .concat();
-            time(&mut Reader::new(&bytes)).map(|time| time.as_secs())
-        };
-        assert_eq!(seconds(der::UTC_TIME, "700101000001Z"), Some(1));
-        assert_eq!(seconds(der::UTC_TIME, "491231235959Z"), Some(2_524_607_999));
-        assert_eq!(
-            seconds(der::GENERALIZED_TIME, "20500101000000Z"),
-            Some(2_524_608_000)
-        );
-        for text in [
-            "",
-            "Z",
-            "7001010000Z",
-            "701301000000Z",
-            "70010100000Z",
-            "7001010000xxZ",
-        ] {
-            assert_eq!(seconds(der::UTC_TIME, text), None, "{text}");
-            assert_eq!(seconds(der::GENERALIZED_TIME, text), None, "{text}");
+    /// Everything that is asked of a certificate.
+    fn read(bytes: &[u8]) {
+        if let Some(certificate) = parse(bytes) {
+            let _ = common_name(&certificate);
+            let _ = alternative_names(&certificate);
+            let _ = algorithm(&certificate.subject_pki.algorithm);
+            let _ = is_for(&certificate, Purpose::Server);
+            let _ = certificate.validity.not_after.timestamp();
+            for attribute in certificate.subject.iter_attributes() {
+                let _ = text(attribute.attr_value());
+            }
         }
     }
 
     #[test]
-    fn names_of_a_client() {
+    fn what_a_client_shows() {
         let bytes = der(CLIENT);
-        let certificate = Certificate::parse(&bytes).expect("it is one");
-        assert_eq!(certificate.version, 3);
-        assert_eq!(certificate.common_name().as_deref(), Some("clientcn"));
-        let names = certificate.alternative_names();
+        let certificate = parse(&bytes).expect("it is one");
+        assert_eq!(certificate.version, X509Version::V3);
+        assert_eq!(common_name(&certificate).as_deref(), Some("clientcn"));
+        let mut loopback = [0; 16];
+        loopback[15] = 1;
         let expected = [
-            AlternativeName::Dns("client.example"),
-            AlternativeName::Ip([10, 0, 0, 1].into()),
-            AlternativeName::Ip(Ipv6Addr::LOCALHOST.into()),
-            AlternativeName::Uri("spiffe://x/y"),
-            AlternativeName::Email("a@b.c"),
+            GeneralName::DNSName("client.example"),
+            GeneralName::IPAddress(&[10, 0, 0, 1]),
+            GeneralName::IPAddress(&loopback),
+            GeneralName::URI("spiffe://x/y"),
+            GeneralName::RFC822Name("a@b.c"),
         ];
-        assert_eq!(names, expected);
+        assert_eq!(alternative_names(&certificate), expected);
+        assert!(is_for(&certificate, Purpose::Client) && !is_for(&certificate, Purpose::Server));
     }
 
     #[test]
-    fn validity() {
-        let bytes = der(SELF_SIGNED);
-        let certificate = Certificate::parse(&bytes).expect("it is one");
-        let second = Duration::from_secs(1);
-        let (from, to) = (certificate.not_before, certificate.not_after);
-        let days = to.saturating_sub(from).as_secs() / SECONDS_OF_DAY;
-        assert_eq!(days, 36_500);
-        assert_eq!(
-            certificate.validity(from.saturating_sub(second)),
-            Validity::Early
-        );
-        assert_eq!(certificate.validity(from), Validity::Good);
-        assert_eq!(certificate.validity(to), Validity::Good);
-        assert_eq!(certificate.validity(to + second), Validity::Expired);
-    }
-
-    #[test]
-    fn a_certificate_of_the_first_version() {
+    fn the_first_version_has_no_extensions() {
         let bytes = der(VERSION_1);
-        let certificate = Certificate::parse(&bytes).expect("it is one");
-        assert_eq!(certificate.version, 1);
-        assert!(!certificate.has_alternative_names());
+        let certificate = parse(&bytes).expect("it is one");
+        assert_eq!(certificate.version, X509Version::V1);
+        assert!(!has_alternative_names(&certificate));
+        assert!(is_for(&certificate, Purpose::Server) && is_for(&certificate, Purpose::Client));
+
+        // Another version, and so with extensions that it may not have.
+        let bytes = der(CLIENT);
+        let mark = [0xa0, 3, 2, 1, 2];
+        let at = bytes.windows(5).position(|window| window == mark);
+        for version in [0, 1, 3] {
+            let mut changed = bytes.to_vec();
+            changed[at.expect("it is there") + 4] = version;
+            assert!(parse(&changed).is_none(), "{version}");
+        }
+    }
+
+    #[test]
+    fn strings_of_every_kind() {
+        let string = |tag, data| text(&Any::from_tag_and_data(tag, data));
+        assert_eq!(string(Tag::Utf8String, "gr\u{fc}n".as_bytes()), "gr\u{fc}n");
+        assert_eq!(string(Tag::T61String, b"gr\xfcn"), "gr\u{fc}n");
+        assert_eq!(string(Tag::BmpString, b"\0g\0r\0\xfc\0n\0"), "gr\u{fc}n");
+        assert_eq!(string(Tag::PrintableString, b"a\xff"), "a\u{fffd}");
+    }
+
+    #[test]
+    fn what_no_signature_covers_has_one_encoding() {
+        for pem in ALL {
+            let bytes = der(pem);
+            let certificate = parse(&bytes).expect("it is one");
+            let content = bytes.get(4..).expect("it is longer");
+            assert_eq!(sequence(content), bytes.to_vec());
+            let signed = certificate.tbs_certificate.as_ref();
+            let (signed, rest) = content.split_at(signed.len());
+            let (algorithm, signature) = rest.split_at(12);
+
+            let behind = [&bytes, &[0][..]].concat();
+            let behind_the_signature = sequence(&[content, &[5, 0]].concat());
+            let algorithm_with_more = [&[0x30, 12], &algorithm[2..], &[5, 0]].concat();
+            let other_algorithm = sequence(&[signed, &algorithm_with_more, signature].concat());
+            let long = [&[0x30, 0x83, 0], &bytes[2..]].concat();
+            let length = [signature[0], 0x81];
+            let long_signature = sequence(&[signed, algorithm, &length, &signature[1..]].concat());
+            for changed in [
+                behind,
+                behind_the_signature,
+                other_algorithm,
+                long,
+                long_signature,
+            ] {
+                assert!(parse(&changed).is_none());
+            }
+        }
     }
 
     #[test]
     fn what_is_cut_off_or_changed_never_panics() {
-        let bytes = der(CLIENT);
-        for end in 0..bytes.len() {
-            assert!(Certificate::parse(&bytes[..end]).is_none());
-        }
-        for at in 0..bytes.len() {
-            for value in [0, 0x7f, 0x80, 0x84, 0xff, bytes[at] ^ 1] {
-                let mut changed = bytes.to_vec();
-                changed[at] = value;
-                if let Some(certificate) = Certificate::parse(&changed) {
-                    let _ = certificate.common_name();
-                    let _ = certificate.alternative_names();
+        for pem in ALL {
+            let bytes = der(pem);
+            for at in 0..bytes.len() {
+                assert!(parse(&bytes[..at]).is_none());
+                let bits = (0..8).map(|bit| bytes[at] ^ (1 << bit));
+                for value in bits.chain([0, 0x1f, 0x7f, 0x80, 0x84, 0x88, 0xff]) {
+                    let mut changed = bytes.to_vec();
+                    changed[at] = value;
+                    read(&changed);
                 }
+                let mut shorter = bytes.to_vec();
+                shorter.remove(at);
+                read(&shorter);
             }
+        }
+    }
+
+    #[test]
+    fn what_is_nested_deeply_is_refused() {
+        for open in [&[0x30, 0x80][..], &[0xa0, 0x80], &[0x24, 0x80]] {
+            let nested = sequence(&sequence(&open.repeat(10_000)));
+            assert!(parse(&nested).is_none());
         }
     }
 }

@@ -1,9 +1,12 @@
 //! What a server is told of its caller: the properties of grpcio's authentication context.
 
-use rustls::pki_types::CertificateDer;
+use std::net::IpAddr;
 
-use super::certificate::{AlternativeName, Certificate};
-use super::pem;
+use rustls::pki_types::CertificateDer;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::GeneralName;
+
+use super::{certificate, pem};
 
 /// Names with their values, in the order in which grpcio has them.
 pub type Properties = Vec<(&'static str, Vec<Vec<u8>>)>;
@@ -52,7 +55,7 @@ pub fn secure(certificate: Option<&CertificateDer<'_>>) -> Properties {
     let mut properties = vec![one(SECURITY_TYPE, "ssl")];
     let mut spiffe = None;
     if let Some(certificate) = certificate
-        && let Some(parsed) = Certificate::parse(certificate)
+        && let Some(parsed) = certificate::parse(certificate)
     {
         add_subject(&parsed, &mut properties);
         let text = pem::write_certificate(certificate);
@@ -69,28 +72,32 @@ fn one(name: &'static str, value: impl Into<Vec<u8>>) -> (&'static str, Vec<Vec<
     (name, vec![value.into()])
 }
 
-fn add_subject(certificate: &Certificate<'_>, properties: &mut Properties) {
-    let parts: Vec<String> = certificate
-        .subject_attributes()
-        .iter()
-        .rev()
-        .map(|(oid, value)| format!("{}={}", attribute_name(oid), escaped(value)))
+fn add_subject(certificate: &X509Certificate<'_>, properties: &mut Properties) {
+    let mut parts: Vec<String> = certificate
+        .subject
+        .iter_attributes()
+        .map(|attribute| {
+            let name = attribute_name(attribute.attr_type().as_bytes());
+            let value = certificate::text(attribute.attr_value());
+            format!("{name}={}", escaped(&value))
+        })
         .collect();
+    parts.reverse();
     properties.push(one("x509_subject", parts.join(",")));
-    let name = certificate.common_name();
+    let name = certificate::common_name(certificate);
     properties.extend(name.map(|name| one("x509_common_name", name)));
 }
 
 /// Adds the alternative names, together and by kind; gives the SPIFFE ID if there is just one.
-fn add_names(certificate: &Certificate<'_>, properties: &mut Properties) -> Option<Vec<u8>> {
-    let names: Vec<(&str, String)> = certificate
-        .alternative_names()
-        .into_iter()
-        .map(|name| match name {
-            AlternativeName::Dns(name) => ("peer_dns", name.to_owned()),
-            AlternativeName::Ip(ip) => ("peer_ip", ip.to_string()),
-            AlternativeName::Uri(uri) => ("peer_uri", uri.to_owned()),
-            AlternativeName::Email(email) => ("peer_email", email.to_owned()),
+fn add_names(certificate: &X509Certificate<'_>, properties: &mut Properties) -> Option<Vec<u8>> {
+    let names: Vec<(&str, String)> = certificate::alternative_names(certificate)
+        .iter()
+        .filter_map(|name| match name {
+            GeneralName::DNSName(name) => Some(("peer_dns", (*name).to_owned())),
+            GeneralName::IPAddress(bytes) => Some(("peer_ip", ip(bytes)?.to_string())),
+            GeneralName::URI(uri) => Some(("peer_uri", (*uri).to_owned())),
+            GeneralName::RFC822Name(email) => Some(("peer_email", (*email).to_owned())),
+            _ => None,
         })
         .collect();
     let of = |kind: Option<&str>| -> Vec<Vec<u8>> {
@@ -108,6 +115,12 @@ fn add_names(certificate: &Certificate<'_>, properties: &mut Properties) -> Opti
         [uri] if uri.starts_with(b"spiffe://") => Some(uri.clone()),
         _ => None,
     }
+}
+
+fn ip(bytes: &[u8]) -> Option<IpAddr> {
+    let four = || <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    let sixteen = || <[u8; 16]>::try_from(bytes).map(IpAddr::from);
+    four().or_else(|_| sixteen()).ok()
 }
 
 /// The short name of an attribute, else its identifier in dots.

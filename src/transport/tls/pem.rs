@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SigningKey};
 
 use super::TlsError;
-use super::certificate::Certificate;
+use super::certificate;
 
 /// Which of the PEM texts that make credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub fn certificates(part: Part, text: &[u8]) -> Result<Vec<CertificateDer<'stati
         return Err(TlsError::NoCertificate(part));
     }
     for (at, bytes) in found.iter().enumerate() {
-        if Certificate::parse(bytes).is_none() {
+        if certificate::parse(bytes).is_none() {
             return Err(TlsError::Certificate { part, at });
         }
     }
@@ -55,9 +55,9 @@ pub fn identity(
 ) -> Result<CertifiedKey, TlsError> {
     let chain = certificates(Part::CertificateChain, certificate_chain)?;
     let key = signing_key(provider, private_key)?;
-    let first = chain.first().and_then(|first| Certificate::parse(first));
+    let first = chain.first().and_then(|first| certificate::parse(first));
     if let (Some(key), Some(first)) = (key.public_key(), first)
-        && key.as_ref() != first.key
+        && key.as_ref() != first.subject_pki.raw
     {
         return Err(TlsError::OtherKey);
     }

@@ -20,9 +20,11 @@ use rustls::{
     CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore,
     SignatureScheme,
 };
+use x509_parser::certificate::X509Certificate;
+use x509_parser::x509::X509Version;
 
 use super::TlsError;
-use super::certificate::{Certificate, Validity};
+use super::certificate::{self, Purpose};
 use super::pem::{self, Part};
 
 /// The roots that one side trusts.
@@ -55,30 +57,48 @@ impl Trust {
     }
 
     /// Judges the certificates that webpki does not. `None`: webpki is to judge.
-    fn judge(&self, shown: &CertificateDer<'_>, now: UnixTime) -> Option<Result<(), Error>> {
-        let certificate = Certificate::parse(shown)?;
-        let issued = || certificate.version == 1 && self.has_issued(&certificate);
-        if self.roots.contains(shown) || issued() {
-            return Some(check_dates(&certificate, now));
+    fn judge(
+        &self,
+        shown: &CertificateDer<'_>,
+        purpose: Purpose,
+        now: UnixTime,
+    ) -> Option<Result<(), Error>> {
+        let certificate = certificate::parse(shown)?;
+        let issued = || certificate.version == X509Version::V1 && self.has_issued(&certificate);
+        if !self.roots.contains(shown) && !issued() {
+            return None;
         }
-        None
+        // As webpki, which asks for the purpose only where the certificate tells one.
+        if !certificate::is_for(&certificate, purpose) {
+            return Some(Err(CertificateError::InvalidPurpose.into()));
+        }
+        Some(check_dates(&certificate, now))
     }
 
     /// Whether one of the roots has signed `certificate` itself.
-    fn has_issued(&self, certificate: &Certificate<'_>) -> bool {
+    fn has_issued(&self, certificate: &X509Certificate<'_>) -> bool {
         self.roots
             .iter()
-            .filter_map(|root| Certificate::parse(root))
-            .filter(|root| root.subject == certificate.issuer)
+            .filter_map(|root| certificate::parse(root))
+            .filter(|root| root.subject.as_raw() == certificate.issuer.as_raw())
             .any(|root| self.has_signed(&root, certificate))
     }
 
-    fn has_signed(&self, issuer: &Certificate<'_>, certificate: &Certificate<'_>) -> bool {
+    fn has_signed(&self, issuer: &X509Certificate<'_>, certificate: &X509Certificate<'_>) -> bool {
+        let key = &issuer.subject_pki;
+        let (Ok(of_key), Ok(of_signature)) = (
+            certificate::algorithm(&key.algorithm),
+            certificate::algorithm(&certificate.signature_algorithm),
+        ) else {
+            return false;
+        };
+        let signed = certificate.tbs_certificate.as_ref();
+        let signature = &certificate.signature_value.data;
         self.algorithms.all.iter().any(|algorithm| {
-            algorithm.signature_alg_id().as_ref() == certificate.signature_algorithm
-                && algorithm.public_key_alg_id().as_ref() == issuer.key_algorithm
+            algorithm.signature_alg_id().as_ref() == of_signature
+                && algorithm.public_key_alg_id().as_ref() == of_key
                 && algorithm
-                    .verify_signature(issuer.key_bits, certificate.signed, certificate.signature)
+                    .verify_signature(&key.subject_public_key.data, signed, signature)
                     .is_ok()
         })
     }
@@ -90,9 +110,10 @@ impl Trust {
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         // webpki takes no certificate of the first version, not even to read the key in it.
-        match Certificate::parse(shown).filter(|certificate| certificate.version == 1) {
+        let certificate = certificate::parse(shown);
+        match certificate.filter(|certificate| certificate.version == X509Version::V1) {
             Some(certificate) => {
-                let key = SubjectPublicKeyInfoDer::from(certificate.key);
+                let key = SubjectPublicKeyInfoDer::from(certificate.subject_pki.raw);
                 verify_tls13_signature_with_raw_key(message, &key, signature, &self.algorithms)
             }
             None => verify_tls13_signature(message, shown, signature, &self.algorithms),
@@ -100,12 +121,16 @@ impl Trust {
     }
 }
 
-fn check_dates(certificate: &Certificate<'_>, now: UnixTime) -> Result<(), Error> {
-    match certificate.validity(std::time::Duration::from_secs(now.as_secs())) {
-        Validity::Good => Ok(()),
-        Validity::Early => Err(CertificateError::NotValidYet.into()),
-        Validity::Expired => Err(CertificateError::Expired.into()),
+fn check_dates(certificate: &X509Certificate<'_>, now: UnixTime) -> Result<(), Error> {
+    // Later than that is later than any date in a certificate.
+    let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+    if now < certificate.validity.not_before.timestamp() {
+        return Err(CertificateError::NotValidYet.into());
     }
+    if now > certificate.validity.not_after.timestamp() {
+        return Err(CertificateError::Expired.into());
+    }
+    Ok(())
 }
 
 /// Verifies the certificate that a server shows.
@@ -122,7 +147,7 @@ impl ServerCertVerifier for ServerVerifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let trust = &self.0;
-        match trust.judge(end_entity, now) {
+        match trust.judge(end_entity, Purpose::Server, now) {
             Some(judged) => judged?,
             None => verify_server_cert_signed_by_trust_anchor(
                 &ParsedCertificate::try_from(end_entity)?,
@@ -165,10 +190,9 @@ pub fn verify_name(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> R
     if parsed.is_ok_and(|parsed| verify_server_name(&parsed, name).is_ok()) {
         return Ok(());
     }
-    if let (ServerName::DnsName(name), Some(certificate)) = (name, Certificate::parse(certificate))
-        && !certificate.has_alternative_names()
-        && certificate
-            .common_name()
+    if let (ServerName::DnsName(name), Some(certificate)) = (name, certificate::parse(certificate))
+        && !certificate::has_alternative_names(&certificate)
+        && certificate::common_name(&certificate)
             .is_some_and(|pattern| matches(&pattern, name.as_ref()))
     {
         return Ok(());
@@ -217,7 +241,7 @@ impl ClientCertVerifier for ClientVerifier {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        match self.trust.judge(end_entity, now) {
+        match self.trust.judge(end_entity, Purpose::Client, now) {
             Some(judged) => judged.map(|()| ClientCertVerified::assertion()),
             None => self
                 .inner
@@ -310,13 +334,32 @@ mod tests {
         assert_eq!(verify(CA, VERSION_1, "localhost"), Ok(()));
         assert!(verify(CA, VERSION_1, "other").is_err());
         assert!(verify(SELF_SIGNED, VERSION_1, "localhost").is_err());
-        let bytes = der(VERSION_1);
-        for at in 0..bytes.len() {
-            let mut changed = bytes.to_vec();
-            changed[at] ^= 1;
-            let verified = verify_at(CA, &changed.into(), "localhost", NOW);
-            assert!(verified.is_err(), "byte {at} is not verified");
+    }
+
+    #[test]
+    fn every_bit_is_verified() {
+        for (root, shown) in [(CA, SERVER), (SELF_SIGNED, SELF_SIGNED), (CA, VERSION_1)] {
+            let bytes = der(shown);
+            assert_eq!(verify_at(root, &bytes, "localhost", NOW), Ok(()));
+            for (at, bit) in (0..bytes.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+                let mut changed = bytes.to_vec();
+                changed[at] ^= 1 << bit;
+                let verified = verify_at(root, &changed.into(), "localhost", NOW);
+                assert!(verified.is_err(), "bit {bit} of byte {at} is not verified");
+            }
+            let longer = [&bytes, &[0][..]].concat();
+            assert!(verify_at(root, &longer.into(), "localhost", NOW).is_err());
         }
+    }
+
+    #[test]
+    fn a_root_that_is_shown_itself_must_be_for_that_purpose() {
+        let error = CertificateError::InvalidPurpose;
+        assert_eq!(verify(CLIENT, CLIENT, "client.example"), Err(error.into()));
+        let trust = Trust::new(&provider(), Some(CLIENT.as_bytes())).expect("the root is good");
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(NOW));
+        let judged = trust.judge(&der(CLIENT), Purpose::Client, now);
+        assert_eq!(judged, Some(Ok(())));
     }
 
     #[test]
@@ -333,7 +376,11 @@ mod tests {
         let trust = Trust::new(&provider(), None).expect("they are built in");
         assert!(trust.store.len() > 50);
         let now = UnixTime::since_unix_epoch(Duration::from_secs(NOW));
-        assert!(trust.judge(&der(SELF_SIGNED), now).is_none());
+        assert!(
+            trust
+                .judge(&der(SELF_SIGNED), Purpose::Server, now)
+                .is_none()
+        );
     }
 
     #[test]
