@@ -2,6 +2,7 @@
 
 mod certificate;
 mod identity;
+mod names;
 mod pem;
 mod stream;
 #[cfg(test)]
@@ -200,7 +201,7 @@ impl ResolvesServerCert for Identities {
             let certificate = identity.cert.first();
             certificate
                 .zip(wish.as_ref())
-                .is_some_and(|(certificate, name)| trust::verify_name(certificate, name).is_ok())
+                .is_some_and(|(certificate, name)| names::verify(certificate, name).is_ok())
         };
         let wished = self.identities.iter().find(is_wished);
         Some(Arc::clone(wished.unwrap_or(&self.first)))
