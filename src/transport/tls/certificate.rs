@@ -4,7 +4,9 @@ use x509_parser::asn1_rs::{Any, FromDer, Oid, Sequence, SerializeResult, Tag, To
 use x509_parser::certificate::{X509Certificate, X509CertificateParser};
 use x509_parser::extensions::{ExtendedKeyUsage, GeneralName, SubjectAlternativeName};
 use x509_parser::nom::Parser;
-use x509_parser::oid_registry::{OID_X509_EXT_EXTENDED_KEY_USAGE, OID_X509_EXT_SUBJECT_ALT_NAME};
+use x509_parser::oid_registry::{
+    OID_X509_EXT_EXTENDED_KEY_USAGE, OID_X509_EXT_NAME_CONSTRAINTS, OID_X509_EXT_SUBJECT_ALT_NAME,
+};
 use x509_parser::x509::{AlgorithmIdentifier, X509Version};
 
 /// What a certificate is shown for.
@@ -98,6 +100,11 @@ pub fn is_for(certificate: &X509Certificate<'_>, purpose: Purpose) -> bool {
         Purpose::Server => usage.server_auth,
         Purpose::Client => usage.client_auth,
     })
+}
+
+/// Whether it tells for which names it may issue.
+pub fn has_name_constraints(certificate: &X509Certificate<'_>) -> bool {
+    extension(certificate, &OID_X509_EXT_NAME_CONSTRAINTS).is_some()
 }
 
 /// What stands in the first extension of a kind.

@@ -7,20 +7,36 @@ use rustls::{CertificateError, Error};
 
 use super::certificate;
 
-/// Checks the name that `certificate` is for.
+/// Checks that `name` is one for which `certificate` is good; its common name counts where it tells no other name.
 pub fn verify(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> Result<(), Error> {
-    let parsed = ParsedCertificate::try_from(certificate);
-    if parsed.is_ok_and(|parsed| verify_server_name(&parsed, name).is_ok()) {
-        return Ok(());
-    }
+    verify_alternative(certificate, name).or_else(|error| {
+        if is_common_name(certificate, name) {
+            Ok(())
+        } else {
+            Err(error)
+        }
+    })
+}
+
+/// Checks that `name` is one of the alternative names of `certificate`.
+pub fn verify_alternative(
+    certificate: &CertificateDer<'_>,
+    name: &ServerName<'_>,
+) -> Result<(), Error> {
+    ParsedCertificate::try_from(certificate)
+        .and_then(|parsed| verify_server_name(&parsed, name))
+        .map_err(|_| CertificateError::NotValidForName.into())
+}
+
+fn is_common_name(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> bool {
     if let (ServerName::DnsName(name), Some(certificate)) = (name, certificate::parse(certificate))
         && !certificate::has_alternative_names(&certificate)
-        && certificate::common_name(&certificate)
-            .is_some_and(|pattern| matches(&pattern, name.as_ref()))
     {
-        return Ok(());
+        certificate::common_name(&certificate)
+            .is_some_and(|pattern| matches(&pattern, name.as_ref()))
+    } else {
+        false
     }
-    Err(CertificateError::NotValidForName.into())
 }
 
 /// Whether `name` is `pattern`, in which a `*` may stand for the first label.

@@ -106,6 +106,35 @@ kNPxzUKwZGzqU2fAn75XeKoa2ZxJEif/GOlXnTF720iL6BEIVmfSs4q3
 -----END PRIVATE KEY-----
 ";
 
+/// May issue for example.com alone.
+pub const NARROW_CA: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBhTCCASqgAwIBAgIUfMEanQhAFh8GIASQZi/ncm78XsowCgYIKoZIzj0EAwIw
+JzERMA8GA1UECgwIT3JnLCBMdGQxEjAQBgNVBAMMCU5hcnJvdyBDQTAgFw0yMDAx
+MDEwMDAwMDBaGA8yMTE5MTIwODAwMDAwMFowJzERMA8GA1UECgwIT3JnLCBMdGQx
+EjAQBgNVBAMMCU5hcnJvdyBDQTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABFgw
+hRTgGK9avdUIOjts/ihorzMapMKEv0+TxR6jxH3+wK25oGOyJ3P1dlA2Brzt1WnW
+8KO5Wk8+fSDm7TDPh22jMjAwMA8GA1UdEwEB/wQFMAMBAf8wHQYDVR0eAQH/BBMw
+EaAPMA2CC2V4YW1wbGUuY29tMAoGCCqGSM49BAMCA0kAMEYCIQD0Ms10c5/PMQyC
+ong2R55qlVsm5eh+avQICDbuhkd4sgIhAKbtkJuQ98vDp+K3D/xf7rRX4OebK15W
+VI80sp3necmZ
+-----END CERTIFICATE-----
+";
+
+/// Issued by it all the same for localhost, by its common name alone.
+pub const NOT_NARROW: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBTjCB9qADAgECAhR7ZKrHa71has1q9YgRSPqwYHNZzTAKBggqhkjOPQQDAjAn
+MREwDwYDVQQKDAhPcmcsIEx0ZDESMBAGA1UEAwwJTmFycm93IENBMCAXDTIwMDEw
+MTAwMDAwMFoYDzIxMTkxMjA4MDAwMDAwWjAnMREwDwYDVQQKDAhPcmcsIEx0ZDES
+MBAGA1UEAwwJbG9jYWxob3N0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEM5Ed
++BMK0v6NFQYpXl9+DYfhYz61nBEFMMrYtXsGjrI93lpD+BHrDHjN7XDabrLeKNyX
+LeLdOF0Ea6g5l7Mu4TAKBggqhkjOPQQDAgNHADBEAiBq0hkwpZUnMu5SCioEmHZD
+E75lBd3B9CAHomRw26aaMgIgLPWu2/yPmZR8C9wXONtyfeFj/XMixlFdigNhHndM
++6k=
+-----END CERTIFICATE-----
+";
+
 /// The certificate in `pem`.
 pub fn der(pem: &str) -> CertificateDer<'static> {
     CertificateDer::from_pem_slice(pem.as_bytes()).expect("it is a certificate")

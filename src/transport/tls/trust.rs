@@ -81,7 +81,19 @@ impl Trust {
             .iter()
             .filter_map(|root| certificate::parse(root))
             .filter(|root| root.subject.as_raw() == certificate.issuer.as_raw())
+            // Nobody would compare a common name with them.
+            .filter(|root| !certificate::has_name_constraints(root))
             .any(|root| self.has_signed(&root, certificate))
+    }
+
+    /// Whether a common name counts. webpki compares only alternative names with the constraints of who has issued.
+    fn counts_common_names(&self, intermediates: &[CertificateDer<'_>]) -> bool {
+        let anchors = &self.store.roots;
+        anchors.iter().all(|root| root.name_constraints.is_none())
+            && intermediates.iter().all(|bytes| {
+                certificate::parse(bytes)
+                    .is_some_and(|issuer| !certificate::has_name_constraints(&issuer))
+            })
     }
 
     fn has_signed(&self, issuer: &X509Certificate<'_>, certificate: &X509Certificate<'_>) -> bool {
@@ -157,7 +169,11 @@ impl ServerCertVerifier for ServerVerifier {
                 trust.algorithms.all,
             )?,
         }
-        names::verify(end_entity, server_name)?;
+        if trust.counts_common_names(intermediates) {
+            names::verify(end_entity, server_name)?;
+        } else {
+            names::verify_alternative(end_entity, server_name)?;
+        }
         Ok(ServerCertVerified::assertion())
     }
 
@@ -249,7 +265,9 @@ mod tests {
     use std::time::Duration;
 
     use super::super::provider;
-    use super::super::test_certificates::{CA, CLIENT, SELF_SIGNED, SERVER, VERSION_1, der};
+    use super::super::test_certificates::{
+        CA, CLIENT, NARROW_CA, NOT_NARROW, SELF_SIGNED, SERVER, VERSION_1, der,
+    };
     use super::*;
 
     /// 2026 in seconds.
@@ -332,6 +350,16 @@ mod tests {
         let now = UnixTime::since_unix_epoch(Duration::from_secs(NOW));
         let judged = trust.judge(&der(CLIENT), Purpose::Client, now);
         assert_eq!(judged, Some(Ok(())));
+    }
+
+    #[test]
+    fn a_common_name_does_not_evade_what_its_issuer_is_constrained_to() {
+        let error = CertificateError::NotValidForName;
+        let verified = verify(NARROW_CA, NOT_NARROW, "localhost");
+        assert_eq!(verified, Err(error.into()));
+        let trust = Trust::new(&provider(), Some(CA.as_bytes())).expect("the root is good");
+        assert!(trust.counts_common_names(&[der(SERVER)]));
+        assert!(!trust.counts_common_names(&[der(SERVER), der(NARROW_CA)]));
     }
 
     #[test]
