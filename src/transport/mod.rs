@@ -13,6 +13,7 @@ pub mod metadata;
 mod percent;
 pub mod pool;
 pub mod reactor;
+pub mod server;
 pub mod signal;
 pub mod socket;
 pub mod status;
