@@ -1,4 +1,4 @@
-"""What a handler of the native server learns of its call, and how it answers beside its responses."""
+"""What a handler of the native server learns of its call, and what it may say of its outcome."""
 
 from __future__ import annotations
 

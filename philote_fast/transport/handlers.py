@@ -205,9 +205,7 @@ def _close(responses: Any) -> None:
         LOGGER.exception("Exception closing responses")
 
 
-def _responder(
-    method: Method, call: NativeServerCall, context: Context
-) -> Callable[[Any], None]:
+def _responder(method: Method, call: NativeServerCall, context: Context) -> Callable[[Any], None]:
     def send_response(response: Any) -> None:
         if response is None:
             context.finish()
@@ -242,9 +240,7 @@ def _text(error: BaseException) -> str:
         return "(an error that cannot be printed)"
 
 
-def _deserialized(
-    message: bytes, deserialize: Callable[[bytes], Any], context: Context
-) -> Any:
+def _deserialized(message: bytes, deserialize: Callable[[bytes], Any], context: Context) -> Any:
     request = None
     try:
         request = deserialize(message)

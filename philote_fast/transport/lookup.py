@@ -106,11 +106,11 @@ class Lookup:
             return None
         return Accepted(method, variables)
 
-    def release(self) -> None:
-        """Count one call less."""
+    def release(self, count: int) -> None:
+        """Count so many calls less."""
         if self._maximum is not None:
             with self._lock:
-                self._count -= 1
+                self._count -= count
 
     def _reserve(self) -> bool:
         if self._maximum is None:

@@ -44,33 +44,36 @@ class _State:
 
     def run(self, call: NativeServerCall) -> None:
         """Run a call in a thread of the pool."""
-        accepted: Accepted | None = call.accepted or self.lookup.accept(call)
+        accepted: Accepted | None = call.take_accepted() or self.lookup.accept(call)
         if accepted is None:
             return
+        pool = accepted.method.pool
+        if pool is None:
+            self._run_accepted(accepted, call)
+        else:
+            pool.submit(self._run_accepted, accepted, call)
+
+    def _run_accepted(self, accepted: Accepted, call: NativeServerCall) -> None:
         try:
-            pool = accepted.method.pool
-            if pool is None:
-                accepted.variables.run(run, accepted.method, call)
-            else:
-                pool.submit(accepted.variables.run, run, accepted.method, call)
+            accepted.variables.run(run, accepted.method, call)
         finally:
-            self.lookup.release()
+            self.lookup.release(1)
 
     def attend(self, arrived: Sequence[NativeServerCall]) -> None:
         """See to calls that no worker has taken."""
         for call in arrived:
             accepted = self.lookup.accept(call)
             if accepted is not None:
-                call.accepted = accepted
+                call.set_accepted(accepted)
                 self.core.enqueue(call)
         try:
             self.workers.need()
         except RuntimeError as error:
             LOGGER.error("the thread pool takes no calls: %s", error)
-            for call in self.core.take_waiting():
-                if call.accepted is not None:
-                    self.lookup.release()
-                text = f"the server's thread pool takes no calls: {error}"
+            waiting = self.core.take_waiting()
+            self.lookup.release(len(waiting))
+            text = f"the server's thread pool takes no calls: {error}"
+            for call in waiting:
                 call.finish(_UNAVAILABLE, text.encode(), ())
 
     def begin_stop(self, grace: float | None) -> threading.Event:
@@ -78,12 +81,11 @@ class _State:
         event = threading.Event()
         with self.lock:
             if self.stage in (_NEW, _STOPPED):
-                self.core.close()
                 event.set()
                 return event
             self.stage = _GRACE
             self.shutdown_events.append(event)
-            self.core.stop(grace)
+            self.core.stop(0.0 if grace is None else grace)
         return event
 
     def stopped(self) -> None:
@@ -95,18 +97,19 @@ class _State:
 
 
 def _serve(state: _State) -> None:
-    """Drive the I/O while no worker does, and see to what is not a worker's: the server's thread."""
+    """Drive the I/O while no worker does: the body of the server's own thread."""
     while True:
         try:
             news = state.core.drive()
             if news is None:
                 break
-            arrived, ended = news
-            context: Context
-            for context in ended:
-                context.run_callbacks()
+            arrived, ended, lost = news
+            _run_callbacks(ended)
+            state.lookup.release(lost)
             state.attend(arrived)
+            # Nothing of a call stays while the thread waits for the next.
             del news, arrived, ended
+
         except BaseException:
             # Whatever it is, the other calls go on.
             LOGGER.exception("Exception in the server's thread")
@@ -114,14 +117,25 @@ def _serve(state: _State) -> None:
     state.stopped()
 
 
+def _run_callbacks(contexts: Iterable[Context]) -> None:
+    for context in contexts:
+        context.run_callbacks()
+
+
 #: Servers that run. The interpreter stops them when its main thread is done.
 _RUNNING: weakref.WeakSet[_State] = weakref.WeakSet()
 
 
 def _stop_all() -> None:
-    for state in list(_RUNNING):
-        state.begin_stop(None)
-        state.core.wait_stopped(None)
+    """Stop what runs when the interpreter is about to wait for its threads."""
+    events = [state.begin_stop(None) for state in list(_RUNNING) if state.core.is_here()]
+    for event in events:
+        event.wait()
+
+
+# Before the pools are waited for, whose threads may be in handlers that wait for their callers.
+# The pools' module registered itself when it was imported; the last to register is called first.
+threading._register_atexit(_stop_all)  # type: ignore[attr-defined]
 
 
 class Server(grpc.Server):  # type: ignore[misc]
@@ -174,6 +188,7 @@ class Server(grpc.Server):  # type: ignore[misc]
         self, service_name: str, method_handlers: dict[str, grpc.RpcMethodHandler]
     ) -> None:
         """Add the methods of a service; once the server has started this does nothing."""
+        self._state.core.check_process()
         with self._state.lock:
             if self._state.stage != _NEW:
                 return
@@ -206,6 +221,7 @@ class Server(grpc.Server):  # type: ignore[misc]
             If the server has been started before.
         """
         state = self._state
+        state.core.check_process()
         with state.lock:
             if state.stage in (_STARTED, _GRACE):
                 raise ValueError(_ALREADY_STARTED)
@@ -218,6 +234,7 @@ class Server(grpc.Server):  # type: ignore[misc]
 
     def wait_for_termination(self, timeout: float | None = None) -> bool:
         """Wait until the server has stopped; return whether the time was over first."""
+        self._state.core.check_process()
         return not self._state.terminated.wait(timeout)
 
     def stop(self, grace: float | None) -> threading.Event:
@@ -228,6 +245,7 @@ class Server(grpc.Server):  # type: ignore[misc]
         threading.Event
             Set once the server has stopped; without a grace that is so already.
         """
+        self._state.core.check_process()
         event = self._state.begin_stop(grace)
         if grace is None:
             event.wait()
@@ -235,9 +253,9 @@ class Server(grpc.Server):  # type: ignore[misc]
 
     def __del__(self) -> None:
         state = getattr(self, "_state", None)
-        if state is not None:
-            # As grpcio: calls at work are finished. No lock may be waited for here.
-            state.core.release()
+        if state is not None and state.stage == _STARTED and state.core.is_here():
+            # As grpcio: calls at work are finished.
+            state.core.stop(None)
 
 
 def _check(handlers: Iterable[Any]) -> None:

@@ -1,8 +1,8 @@
 """Handlers in the user's thread pool, and only there.
 
-To hand a call to a thread costs a wake, so a thread of the pool that has run a handler waits for the
-next call itself, and drives the I/O meanwhile: the thread that reads a request runs its handler. It
-gives itself back to the pool as soon as the pool has other work for it.
+To hand a call to a thread costs a wake, so a thread of the pool that has run a handler waits for
+the next call itself, and drives the I/O meanwhile: the thread that reads a request runs its
+handler. It gives itself back to the pool as soon as the pool has other work for it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent import futures
+from concurrent.futures.thread import ThreadPoolExecutor
 from typing import Any
 
 from philote_fast._core import NativeServer, NativeServerCall
@@ -19,8 +20,8 @@ from philote_fast.transport.context import LOGGER
 #: How long a thread waits for a call before it looks whether its pool needs it.
 _SLICE = 0.05
 
-#: For so long a thread waits for another call; then the server's own thread takes over the I/O. Calls
-#: of one optimisation follow each other faster, and the next one after a pause costs a hand-over.
+#: For so long a thread waits for another call; then the server's own thread takes over the I/O.
+#: Calls of one optimisation follow each other faster; one after a pause costs a hand-over.
 _LINGER = 2.0
 
 
@@ -44,7 +45,7 @@ class Workers:
         self._core = core
         self._run = run
         # Only of this exact class is it known how to see that it has work waiting.
-        lingers = type(pool) is futures.ThreadPoolExecutor
+        lingers = type(pool) is ThreadPoolExecutor
         self._queue: Any = getattr(pool, "_work_queue", None) if lingers else None
         size = getattr(pool, "_max_workers", None)
         #: As many tasks as the pool has threads are enough where each runs many calls.
@@ -87,6 +88,7 @@ class Workers:
         with self._lock:
             self._pending -= 1
             self._running += 1
+        self._core.enter_worker()
         try:
             self._run_calls()
         except BaseException:
@@ -94,8 +96,8 @@ class Workers:
         finally:
             with self._lock:
                 self._running -= 1
-            # A call may have come between the last look and this.
-            self._core.reconsider()
+            # This sees to calls that have come since the last look.
+            self._core.leave_worker()
 
     def _run_calls(self) -> None:
         if self._queue is None:

@@ -36,7 +36,10 @@ enum At {
         count: usize,
     },
     /// The length of the padding comes, and then so much more, of which `skip` bytes are not the block's.
-    PadLength { left: usize, skip: usize },
+    PadLength {
+        left: usize,
+        skip: usize,
+    },
     /// Bytes that do not matter, then so many of a header block, then its padding.
     Payload {
         skip: usize,
@@ -123,7 +126,11 @@ impl Filter {
         match kind {
             HEADERS => {
                 self.block = Block::Instruction;
-                let skip = if flags & PRIORITY == 0 { 0 } else { PRIORITY_BYTES };
+                let skip = if flags & PRIORITY == 0 {
+                    0
+                } else {
+                    PRIORITY_BYTES
+                };
                 if flags & PADDED != 0 && length > 0 {
                     let left = length - 1;
                     self.at = At::PadLength { left, skip };
@@ -309,8 +316,8 @@ mod tests {
         if value.len() < 127 {
             out.push(u8::try_from(value.len()).expect("short"));
         } else {
-            let rest = value.len() - 127;
-            out.extend_from_slice(&[127, (rest % 128 + 128) as u8, (rest / 128) as u8]);
+            let rest = u8::try_from(value.len() - 127).expect("not so long");
+            out.extend_from_slice(&[127, rest | 128, rest / 128]);
         }
         out.extend_from_slice(value);
         out
@@ -361,7 +368,14 @@ mod tests {
     #[test]
     fn the_name_may_be_an_index() {
         let build = |value: &[u8]| {
-            let block = [&[0x41, 3], value, &[0x01, 0x83], b"%%%", &[0x10, 0, 0, 0x01, 0]].concat();
+            let block = [
+                &[0x41, 3],
+                value,
+                &[0x01, 0x83],
+                b"%%%",
+                &[0x10, 0, 0, 0x01, 0],
+            ]
+            .concat();
             [START, &frame(HEADERS, 4, &block)].concat()
         };
         assert_passes_as(&build(b"a%b"), &build(b"a-b"));
@@ -376,7 +390,7 @@ mod tests {
                     state = state
                         .wrapping_mul(6_364_136_223_846_793_005)
                         .wrapping_add(1);
-                    (state >> 56) as u8
+                    state.to_be_bytes()[0]
                 })
                 .collect();
             if length % 3 == 0 && bytes.len() > 9 {

@@ -14,6 +14,7 @@ use super::super::framing::MessageReader;
 use super::super::link::Link;
 use super::super::metadata::{Metadata, MetadataError};
 use super::super::status::Status;
+use super::super::{Ended, Incoming, Outgoing};
 use super::bell::Bell;
 use super::connection::Peer;
 use super::queue::Note;
@@ -49,10 +50,6 @@ pub struct ServerCall {
     note: Mutex<Option<Note>>,
     watcher: Mutex<Option<Note>>,
 }
-
-/// The call is over: nothing more can be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Over;
 
 /// What became of initial metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,36 +152,6 @@ impl ServerCall {
         !self.is_active() && self.state.load(Ordering::SeqCst) == CANCELLED
     }
 
-    /// Moves what has come into `reader`; waits if there is nothing. `Ready(false)`: there will be no more.
-    pub fn fill(&self, reader: &mut MessageReader, until: Instant) -> Poll<bool> {
-        if let Poll::Ready(filled) = self.take_data(reader) {
-            return Poll::Ready(filled);
-        }
-        self.link.reactor().wait(until, |context| {
-            self.bell.wait(context.waker());
-            self.take_data(reader)
-        })
-    }
-
-    /// Sends `segment`, framed messages; waits first while much has not left. The `last` one leaves with the status.
-    pub fn send(&self, segment: Bytes, last: bool, until: Instant) -> Poll<Result<(), Over>> {
-        if last {
-            return Poll::Ready(Link::hold(|| self.queue(segment)));
-        }
-        if self.unsent.load(Ordering::SeqCst) > UNSENT {
-            let room = self.link.reactor().wait(until, |context| {
-                self.bell.wait(context.waker());
-                if self.is_active() && self.unsent.load(Ordering::SeqCst) > UNSENT {
-                    return Poll::Pending;
-                }
-                Poll::Ready(())
-            });
-            ready!(room);
-        }
-        let segment = Counted::wrap(segment, &self.unsent, &self.bell);
-        Poll::Ready(self.link.operate(|| self.queue(segment)))
-    }
-
     /// Sends initial metadata ahead of the first message.
     pub fn send_initial(&self, metadata: &Metadata) -> Initial {
         self.link.operate(|| {
@@ -274,7 +241,7 @@ impl ServerCall {
                         drop(body.flow_control().release_capacity(data.len()));
                         reader.push(data);
                     }
-                    Some(Err(_)) => return Poll::Ready(Err(Over)),
+                    Some(Err(_)) => return Poll::Ready(Err(Ended)),
                     None => return Poll::Ready(Ok(())),
                 }
             }
@@ -283,18 +250,21 @@ impl ServerCall {
             _ if taken => Poll::Ready(true),
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(())) => Poll::Ready(false),
-            Poll::Ready(Err(Over)) => {
+            Poll::Ready(Err(Ended)) => {
                 self.lose();
                 Poll::Ready(false)
             }
         }
     }
 
-    fn queue(&self, segment: Bytes) -> Result<(), Over> {
+    fn queue(&self, segment: Bytes) -> Result<(), Ended> {
         let mut sending = lock(&self.sending);
         self.notice_reset(&mut sending);
         if !self.is_open() {
-            return Err(Over);
+            return Err(Ended);
+        }
+        if segment.is_empty() {
+            return Ok(());
         }
         sending.message(segment)
     }
@@ -302,7 +272,7 @@ impl ServerCall {
     fn notice_reset(&self, sending: &mut Sending) {
         if self.is_open() && sending.is_reset(&mut Context::from_waker(&self.waker)) {
             self.close(CANCELLED);
-            *sending = Sending::Ended;
+            *sending = Sending::Done;
         }
     }
 
@@ -314,7 +284,7 @@ impl ServerCall {
                 return;
             }
             self.close(CANCELLED);
-            std::mem::replace(&mut *sending, Sending::Ended)
+            std::mem::replace(&mut *sending, Sending::Done)
         };
         drop(former);
         self.release_body();
@@ -349,6 +319,39 @@ impl ServerCall {
     fn release_body(&self) {
         let body = lock(&self.body).take();
         drop(body);
+    }
+}
+
+impl Incoming for ServerCall {
+    fn fill(&self, reader: &mut MessageReader, until: Instant) -> Poll<bool> {
+        if let Poll::Ready(filled) = self.take_data(reader) {
+            return Poll::Ready(filled);
+        }
+        self.link.reactor().wait(until, |context| {
+            self.bell.wait(context.waker());
+            self.take_data(reader)
+        })
+    }
+}
+
+impl Outgoing for ServerCall {
+    /// The last segment leaves with the status.
+    fn send(&self, segment: &Bytes, last: bool, until: Instant) -> Poll<Result<(), Ended>> {
+        if last {
+            return Poll::Ready(Link::hold(|| self.queue(segment.clone())));
+        }
+        if self.unsent.load(Ordering::SeqCst) > UNSENT {
+            let room = self.link.reactor().wait(until, |context| {
+                self.bell.wait(context.waker());
+                if self.is_active() && self.unsent.load(Ordering::SeqCst) > UNSENT {
+                    return Poll::Pending;
+                }
+                Poll::Ready(())
+            });
+            ready!(room);
+        }
+        let segment = Counted::wrap(segment.clone(), &self.unsent, &self.bell);
+        Poll::Ready(self.link.operate(|| self.queue(segment)))
     }
 }
 

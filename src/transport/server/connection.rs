@@ -9,12 +9,11 @@ use bytes::Bytes;
 use h2::server::{Builder, Connection as H2, Handshake, SendResponse};
 use h2::{Reason, RecvStream};
 use http::Request;
-use tokio_rustls::Accept;
-use tokio_rustls::rustls::ServerConfig;
 
 use super::super::compression::Encoding;
 use super::super::link::{Driver, Link};
 use super::super::socket::Socket;
+use super::super::tls::{Io, Opening, Properties, ServerTls};
 use super::authority::Filter;
 use super::bell::Bell;
 use super::call::ServerCall;
@@ -23,10 +22,8 @@ use super::options::{CONNECTION_WINDOW, FRAME, Options, STREAM_WINDOW};
 use super::pings::Pings;
 use super::request::{Head, Refusal};
 use super::roster::Roster;
-use super::security::Security;
 use super::sending::{Sending, refuse};
 use super::shared::{Shared, Stage};
-use super::transport::Transport;
 
 /// Cancelled calls that the library remembers, so that late frames of them are no errors. Many cancels on one
 /// connection are normal use.
@@ -43,7 +40,7 @@ pub struct Peer {
     /// As `context.peer()` has it.
     pub address: String,
     /// What is known of it.
-    pub security: Security,
+    pub properties: Properties,
     pub(super) options: Arc<Options>,
 }
 
@@ -70,19 +67,19 @@ pub(super) struct Handle {
 }
 
 enum Phase {
-    Tls(Box<Accept<Socket>>),
+    Opening(Box<Opening<Socket>>),
     Preface {
-        handshake: Box<Handshake<Cork<Transport>, Bytes>>,
-        cork: Cork<Transport>,
-        security: Security,
+        handshake: Box<Handshake<Cork<Io<Socket>>, Bytes>>,
+        cork: Cork<Io<Socket>>,
+        properties: Properties,
     },
     Open(Box<Open>),
     Over,
 }
 
 struct Open {
-    http: H2<Cork<Transport>, Bytes>,
-    cork: Cork<Transport>,
+    http: H2<Cork<Io<Socket>>, Bytes>,
+    cork: Cork<Io<Socket>>,
     peer: Arc<Peer>,
     pings: Option<Pings>,
 }
@@ -93,40 +90,34 @@ impl Connection {
         shared: &Arc<Shared>,
         id: u64,
         socket: Socket,
-        tls: Option<Arc<ServerConfig>>,
+        tls: Option<&ServerTls>,
         address: String,
         is_unix: bool,
     ) -> (Self, Handle) {
         let link = Arc::new(OnceLock::new());
         let ready_by = Instant::now() + shared.options.handshake;
         shared.reactor.set_alarm(ready_by);
-        let mut connection = Self {
+        let connection = Self {
             shared: Arc::clone(shared),
             id,
             link: Arc::clone(&link),
             roster: Arc::default(),
             address,
             is_unix,
-            phase: Phase::Over,
+            phase: Phase::Opening(Box::new(Opening::server(socket, tls))),
             ready_by: Some(ready_by),
             told_to_stop: false,
             closing: false,
-        };
-        connection.phase = match tls {
-            Some(config) => {
-                let acceptor = tokio_rustls::TlsAcceptor::from(config);
-                Phase::Tls(Box::new(acceptor.accept(socket)))
-            }
-            None => connection.greet(Transport::Plain(socket), Security::none()),
         };
         let roster = Arc::clone(&connection.roster);
         (connection, Handle { link, roster })
     }
 
     /// Begins with HTTP/2.
-    fn greet(&self, transport: Transport, security: Security) -> Phase {
+    fn greet(&self, stream: Io<Socket>) -> Phase {
+        let properties = stream.peer_properties();
         let filter = self.is_unix.then(Filter::default);
-        let cork = Cork::new(transport, filter);
+        let cork = Cork::new(stream, filter);
         let options = &self.shared.options;
         let handshake = Builder::new()
             .initial_window_size(STREAM_WINDOW)
@@ -137,43 +128,40 @@ impl Connection {
             .max_concurrent_reset_streams(REMEMBERED_RESETS)
             .max_pending_accept_reset_streams(UNSEEN_RESETS)
             .max_local_error_reset_streams(Some(PEER_ERRORS))
-            // What a handler sends is bounded by `UNSENT`, call by call.
-            .max_send_buffer_size(usize::MAX >> 1)
             .handshake(cork.clone());
         Phase::Preface {
             handshake: Box::new(handshake),
             cork,
-            security,
+            properties,
         }
     }
 
     /// One step towards the first call. `Ready(true)`: try the next.
     fn advance(&mut self, phase: Phase, context: &mut Context<'_>) -> Poll<bool> {
         match phase {
-            Phase::Tls(mut accept) => match Pin::new(&mut *accept).poll(context) {
-                Poll::Pending => self.phase = Phase::Tls(accept),
+            Phase::Opening(mut opening) => match Pin::new(&mut *opening).poll(context) {
+                Poll::Pending => self.phase = Phase::Opening(opening),
                 Poll::Ready(Err(_)) => return Poll::Ready(false),
                 Poll::Ready(Ok(stream)) => {
-                    let security = Security::of(stream.get_ref().1);
-                    self.phase = self.greet(Transport::Tls(Box::new(stream)), security);
+                    self.phase = self.greet(stream);
                     return Poll::Ready(true);
                 }
             },
             Phase::Preface {
                 mut handshake,
                 cork,
-                security,
+                properties,
             } => match Pin::new(&mut *handshake).poll(context) {
                 Poll::Pending => {
                     self.phase = Phase::Preface {
                         handshake,
                         cork,
-                        security,
+                        properties,
                     };
                 }
                 Poll::Ready(Err(_)) => return Poll::Ready(false),
                 Poll::Ready(Ok(http)) => {
-                    self.open(http, cork, security);
+                    self.open(http, cork, properties);
                     return Poll::Ready(true);
                 }
             },
@@ -182,7 +170,12 @@ impl Connection {
         Poll::Pending
     }
 
-    fn open(&mut self, mut http: H2<Cork<Transport>, Bytes>, cork: Cork<Transport>, security: Security) {
+    fn open(
+        &mut self,
+        mut http: H2<Cork<Io<Socket>>, Bytes>,
+        cork: Cork<Io<Socket>>,
+        properties: Properties,
+    ) {
         self.ready_by = None;
         let options = &self.shared.options;
         let pings = http.ping_pong().map(|pings| Pings::new(pings, options));
@@ -191,7 +184,7 @@ impl Connection {
         }
         let peer = Arc::new(Peer {
             address: std::mem::take(&mut self.address),
-            security,
+            properties,
             options: Arc::clone(options),
         });
         self.phase = Phase::Open(Box::new(Open {
@@ -272,7 +265,11 @@ impl Connection {
         let deadline = head.deadline;
         let default = self.shared.options.compression;
         let accepted = head.accepts(default);
-        let encoding = if accepted { default } else { Encoding::Identity };
+        let encoding = if accepted {
+            default
+        } else {
+            Encoding::Identity
+        };
         let streams = (Sending::New { respond, encoding }, body);
         let (peer, roster) = (Arc::clone(peer), Arc::clone(&self.roster));
         let bell = Bell::new(Arc::clone(&self.shared.queue));
@@ -289,7 +286,9 @@ impl Connection {
         if let Some(next) = next {
             self.shared.reactor.set_alarm(next);
         }
-        due.iter().for_each(|call| call.expire());
+        for call in &due {
+            call.expire();
+        }
         !due.is_empty()
     }
 }

@@ -10,12 +10,12 @@ use mio::net::TcpListener;
 use mio::net::UnixListener;
 use mio::{Interest, Token, event::Source as _};
 use socket2::{Domain, SockAddr, Socket as Raw, Type};
-use tokio_rustls::rustls::ServerConfig;
 
 use super::super::link::Link;
 use super::super::reactor::Source;
 use super::super::socket::{Readiness, Socket, Stream};
 use super::super::target::Address;
+use super::super::tls::ServerTls;
 use super::connection::Connection;
 use super::shared::Shared;
 
@@ -36,7 +36,7 @@ pub(super) struct Listener {
     shared: Arc<Shared>,
     listening: Mutex<Option<Listening>>,
     address: Address,
-    tls: Option<Arc<ServerConfig>>,
+    tls: Option<ServerTls>,
     token: Token,
 }
 
@@ -59,7 +59,7 @@ impl Listener {
     pub fn bind(
         shared: &Arc<Shared>,
         address: Address,
-        tls: Option<Arc<ServerConfig>>,
+        tls: Option<ServerTls>,
     ) -> io::Result<(Arc<Self>, u16)> {
         let (listening, port) = match &address {
             Address::Inet(address) => bind_tcp(*address, shared.options.reuse_port)?,
@@ -152,8 +152,8 @@ impl Listener {
         let reactor = Arc::clone(&shared.reactor);
         let socket = Socket::new(stream, reactor, token, Arc::clone(&readiness))?;
         let id = shared.next_id();
-        let tls = self.tls.clone();
-        let (connection, handle) = Connection::new(shared, id, socket, tls, address, is_unix);
+        let (connection, handle) =
+            Connection::new(shared, id, socket, self.tls.as_ref(), address, is_unix);
         let link = Link::start(&shared.reactor, token, readiness, Box::new(connection));
         // It cannot be set before: nobody else drives the connection while this thread has the baton.
         handle.link.get_or_init(|| Arc::downgrade(&link));
@@ -167,7 +167,9 @@ impl Listener {
 
     /// Nothing panics while this is held.
     fn lock(&self) -> MutexGuard<'_, Option<Listening>> {
-        self.listening.lock().unwrap_or_else(PoisonError::into_inner)
+        self.listening
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,12 +4,11 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio_rustls::rustls::ServerConfig;
-
 use super::code::Code;
 use super::reactor::{Reactor, Source};
 use super::status::Status;
 use super::target::{Address, Target};
+use super::tls::ServerTls;
 
 mod authority;
 mod bell;
@@ -22,17 +21,14 @@ mod pings;
 mod queue;
 mod request;
 mod roster;
-mod security;
 mod sending;
 mod shared;
-mod transport;
 
-pub use call::{Initial, Over, ServerCall};
+pub use call::{Initial, ServerCall};
 pub use connection::Peer;
 pub use options::Options;
 pub use queue::{News, Note, Queue};
 pub use request::Head;
-pub use security::Security;
 
 use listener::Listener;
 use shared::{Shared, Stage};
@@ -80,7 +76,7 @@ impl Server {
     ///
     /// # Errors
     /// What is wrong with the address, or what the system says.
-    pub fn add_port(&self, address: &str, tls: Option<&Arc<ServerConfig>>) -> io::Result<u16> {
+    pub fn add_port(&self, address: &str, tls: Option<&ServerTls>) -> io::Result<u16> {
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
         let target = Target::parse_listening(address).map_err(invalid)?;
         let addresses = target.resolve().map_err(io::Error::other)?;
@@ -130,12 +126,16 @@ impl Server {
     /// Listens no more.
     pub fn close_listeners(&self) {
         let listeners = std::mem::take(&mut *self.listeners());
-        listeners.iter().for_each(|listener| listener.close());
+        for listener in listeners {
+            listener.close();
+        }
     }
 
     /// Nothing panics while this is held.
     fn listeners(&self) -> MutexGuard<'_, Vec<Arc<Listener>>> {
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+        self.listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -165,7 +165,10 @@ impl Source for Grace {
             return;
         }
         let cut = {
-            let mut cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut cancelled = self
+                .cancelled
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             *cancelled.get_or_insert(now) + FAREWELL
         };
         if now < cut {

@@ -9,7 +9,7 @@ use super::options::Options;
 
 /// The pings of one connection.
 pub(super) struct Pings {
-    pings: PingPong,
+    channel: PingPong,
     interval: Duration,
     timeout: Duration,
     without_calls: bool,
@@ -19,9 +19,9 @@ pub(super) struct Pings {
 }
 
 impl Pings {
-    pub fn new(pings: PingPong, options: &Options) -> Self {
+    pub fn new(channel: PingPong, options: &Options) -> Self {
         Self {
-            pings,
+            channel,
             interval: options.keepalive,
             timeout: options.keepalive_timeout,
             without_calls: options.keepalive_without_calls,
@@ -40,7 +40,7 @@ impl Pings {
         if self.answer_by.is_none() {
             return false;
         }
-        match self.pings.poll_pong(context) {
+        match self.channel.poll_pong(context) {
             Poll::Ready(Ok(_)) => {
                 self.answer_by = None;
                 true
@@ -58,7 +58,7 @@ impl Pings {
         if now >= self.due {
             self.due = after(now, self.interval);
             let ask = self.without_calls || !idle;
-            if ask && self.pings.send_ping(Ping::opaque()).is_ok() {
+            if ask && self.channel.send_ping(Ping::opaque()).is_ok() {
                 self.answer_by = Some(after(now, self.timeout));
             }
         }

@@ -123,7 +123,10 @@ mod tests {
         let headers = request.headers_mut();
         headers.insert("grpc-timeout", "5S".parse().expect("legal"));
         headers.insert("grpc-encoding", "gzip".parse().expect("legal"));
-        headers.insert("grpc-accept-encoding", "identity,gzip".parse().expect("legal"));
+        headers.insert(
+            "grpc-accept-encoding",
+            "identity,gzip".parse().expect("legal"),
+        );
         let (head, ()) = Head::read(request, now).expect("it is a call");
         assert_eq!(head.method, "/package.Service/Method");
         assert_eq!(head.deadline, Some(now + Duration::from_secs(5)));
@@ -143,7 +146,9 @@ mod tests {
     #[test]
     fn what_is_no_call_is_refused() {
         let mut other = request();
-        other.headers_mut().insert(CONTENT_TYPE, "text/html".parse().expect("legal"));
+        other
+            .headers_mut()
+            .insert(CONTENT_TYPE, "text/html".parse().expect("legal"));
         assert!(matches!(
             read(other),
             Err(Refusal::Http(StatusCode::UNSUPPORTED_MEDIA_TYPE))
@@ -163,7 +168,9 @@ mod tests {
             ("key-bin", "!", Code::Internal),
         ] {
             let mut request = request();
-            request.headers_mut().insert(key, value.parse().expect("legal"));
+            request
+                .headers_mut()
+                .insert(key, value.parse().expect("legal"));
             let Err(Refusal::Grpc(status)) = read(request) else {
                 panic!("it is taken");
             };

@@ -40,7 +40,11 @@ impl Roster {
     }
 
     pub fn all(&self) -> Vec<Arc<ServerCall>> {
-        self.lock().calls.values().filter_map(Weak::upgrade).collect()
+        self.lock()
+            .calls
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect()
     }
 
     /// The calls whose deadline has passed, and the next deadline.

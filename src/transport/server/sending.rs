@@ -10,11 +10,11 @@ use h2::server::SendResponse;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 
+use super::super::Ended;
 use super::super::compression::{ACCEPTED, Encoding};
 use super::super::metadata::Metadata;
 use super::super::status::Status;
 use super::bell::Bell;
-use super::call::Over;
 
 /// `grpc-encoding`
 pub(super) const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
@@ -37,7 +37,7 @@ pub(super) enum Sending {
         encoding: Encoding,
     },
     /// The status was sent, or the stream is gone.
-    Ended,
+    Done,
 }
 
 impl Sending {
@@ -48,7 +48,7 @@ impl Sending {
     pub fn encoding(&self) -> Encoding {
         match self {
             Self::New { encoding, .. } | Self::Open { encoding, .. } => *encoding,
-            Self::Ended => Encoding::Identity,
+            Self::Done => Encoding::Identity,
         }
     }
 
@@ -63,14 +63,14 @@ impl Sending {
         match self {
             Self::New { respond, .. } => respond.poll_reset(context).is_ready(),
             Self::Open { stream, .. } => stream.poll_reset(context).is_ready(),
-            Self::Ended => true,
+            Self::Done => true,
         }
     }
 
     /// Sends the headers.
-    pub fn begin(&mut self, metadata: &Metadata) -> Result<(), Over> {
+    pub fn begin(&mut self, metadata: &Metadata) -> Result<(), Ended> {
         let Self::New { respond, encoding } = self else {
-            return Err(Over);
+            return Err(Ended);
         };
         let encoding = *encoding;
         let mut response = Response::new(());
@@ -81,25 +81,25 @@ impl Sending {
         }
         metadata.append_to(headers);
         let stream = respond.send_response(response, false);
-        let stream = stream.map_err(|_| Over)?;
+        let stream = stream.map_err(|_| Ended)?;
         *self = Self::Open { stream, encoding };
         Ok(())
     }
 
     /// Sends framed messages, after the headers.
-    pub fn message(&mut self, segment: Bytes) -> Result<(), Over> {
+    pub fn message(&mut self, segment: Bytes) -> Result<(), Ended> {
         if self.is_new() {
             self.begin(&Metadata::default())?;
         }
         match self {
-            Self::Open { stream, .. } => stream.send_data(segment, false).map_err(|_| Over),
-            _ => Err(Over),
+            Self::Open { stream, .. } => stream.send_data(segment, false).map_err(|_| Ended),
+            _ => Err(Ended),
         }
     }
 
     /// Sends the status. Where the peer is gone there is nobody to tell.
     pub fn end(&mut self, status: &Status) {
-        match std::mem::replace(self, Self::Ended) {
+        match std::mem::replace(self, Self::Done) {
             Self::New { mut respond, .. } => {
                 let mut response = Response::new(());
                 base_headers(response.headers_mut());
@@ -111,7 +111,7 @@ impl Sending {
                 trailers(status, &mut headers);
                 drop(stream.send_trailers(headers));
             }
-            Self::Ended => {}
+            Self::Done => {}
         }
     }
 }

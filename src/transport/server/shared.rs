@@ -24,12 +24,15 @@ pub(super) enum Stage {
     Stopped,
 }
 
+/// A connection, and its calls.
+type Known = (Weak<Link>, Arc<Roster>);
+
 pub(super) struct Shared {
     pub options: Arc<Options>,
     pub reactor: Arc<Reactor>,
     pub queue: Arc<Queue>,
     stage: AtomicU8,
-    connections: Mutex<HashMap<u64, (Weak<Link>, Arc<Roster>)>>,
+    connections: Mutex<HashMap<u64, Known>>,
     /// When the calls at work are ended.
     grace_ends: Mutex<Option<Instant>>,
     next_id: AtomicU64,
