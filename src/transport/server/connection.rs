@@ -14,10 +14,10 @@ use super::super::compression::Encoding;
 use super::super::link::{Driver, Link};
 use super::super::socket::Socket;
 use super::super::tls::{Io, Opening, Properties, ServerTls};
-use super::authority::Filter;
 use super::bell::Bell;
 use super::call::ServerCall;
 use super::cork::Cork;
+use super::filter::Filter;
 use super::options::{CONNECTION_WINDOW, FRAME, Options, STREAM_WINDOW};
 use super::pings::Pings;
 use super::request::{Head, Refusal};
@@ -31,6 +31,10 @@ const REMEMBERED_RESETS: usize = 1024;
 
 /// Calls that the peer has cancelled before they were looked at: they are taken at once, so only a flood has so many.
 const UNSEEN_RESETS: usize = 1024;
+
+/// What the library takes of headers beyond the limit, so that the call can be refused as gRPC does. Where there is more
+/// it ends the connection.
+const METADATA_ROOM: u32 = 256 << 10;
 
 /// Errors of the peer's after which the connection is given up.
 const PEER_ERRORS: usize = 1024;
@@ -116,14 +120,13 @@ impl Connection {
     /// Begins with HTTP/2.
     fn greet(&self, stream: Io<Socket>) -> Phase {
         let properties = stream.peer_properties();
-        let filter = self.is_unix.then(Filter::default);
-        let cork = Cork::new(stream, filter);
+        let cork = Cork::new(stream, Filter::new(self.is_unix));
         let options = &self.shared.options;
         let handshake = Builder::new()
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_frame_size(FRAME)
-            .max_header_list_size(options.metadata_limit)
+            .max_header_list_size(options.metadata_limit.saturating_add(METADATA_ROOM))
             .max_concurrent_streams(options.streams)
             .max_concurrent_reset_streams(REMEMBERED_RESETS)
             .max_pending_accept_reset_streams(UNSEEN_RESETS)
@@ -254,7 +257,8 @@ impl Connection {
             respond.send_reset(Reason::REFUSED_STREAM);
             return;
         }
-        let (head, body) = match Head::read(request, Instant::now()) {
+        let limit = self.shared.options.metadata_limit;
+        let (head, body) = match Head::read(request, Instant::now(), limit) {
             Ok(call) => call,
             Err(Refusal::Http(code)) => return refuse(respond, code),
             Err(Refusal::Grpc(status)) => {

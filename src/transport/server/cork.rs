@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::authority::Filter;
+use super::filter::{FRAME_HEAD, Filter};
 
 /// What is copied to be written together. Beyond this a write of its own costs less than the copy.
 const MOST: usize = 64 << 10;
@@ -25,7 +25,9 @@ pub struct Cork<S> {
 
 struct Inner<S> {
     stream: S,
-    filter: Option<Filter>,
+    filter: Filter,
+    /// Of a frame's head, what has not been read.
+    head: Vec<u8>,
     held: Vec<u8>,
     /// How much of `held` has been written.
     sent: usize,
@@ -42,11 +44,12 @@ impl<S> Clone for Cork<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Cork<S> {
     /// `stream`, uncorked; what is read of it goes through `filter`.
-    pub fn new(stream: S, filter: Option<Filter>) -> Self {
+    pub fn new(stream: S, filter: Filter) -> Self {
         Self {
             inner: Arc::new(Mutex::new(Inner {
                 stream,
                 filter,
+                head: Vec::new(),
                 held: Vec::new(),
                 sent: 0,
                 corked: false,
@@ -100,6 +103,46 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inner<S> {
         count - left
     }
 
+    fn read(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while self.head.is_empty() {
+            if self.filter.missing() > 0 {
+                if ready!(self.read_head(context))? {
+                    continue;
+                }
+                return Poll::Ready(Ok(()));
+            }
+            let before = buffer.filled().len();
+            ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+            let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
+            let count = read.len();
+            let held = self.filter.pass(read);
+            buffer.set_filled(before + count - held);
+            // To have read nothing is to be at the end.
+            if count == 0 || count > held {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        let count = self.head.len().min(buffer.remaining());
+        buffer.put_slice(&self.head[..count]);
+        self.head.drain(..count);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads what is missing of a head that is held back. False at the end of the stream.
+    fn read_head(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let mut space = [0; FRAME_HEAD];
+        let mut rest = ReadBuf::new(&mut space[..self.filter.missing()]);
+        ready!(Pin::new(&mut self.stream).poll_read(context, &mut rest))?;
+        if let Some(head) = self.filter.complete(rest.filled()) {
+            self.head.extend_from_slice(&head);
+        }
+        Poll::Ready(Ok(!rest.filled().is_empty()))
+    }
+
     fn write(
         &mut self,
         context: &mut Context<'_>,
@@ -143,13 +186,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Cork<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let mut inner = self.lock();
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut inner.stream).poll_read(context, buffer))?;
-        if let Some(filter) = &mut inner.filter {
-            filter.pass(buffer.filled_mut().get_mut(before..).unwrap_or_default());
-        }
-        Poll::Ready(Ok(()))
+        self.lock().read(context, buffer)
     }
 }
 
@@ -254,7 +291,7 @@ mod tests {
             step,
             room,
         };
-        Cork::new(pipe, None)
+        Cork::new(pipe, Filter::new(false))
     }
 
     fn write(cork: &mut Cork<Pipe>, mut bytes: &[u8]) -> Poll<()> {

@@ -7,7 +7,7 @@ use http::{Method, Request, StatusCode};
 
 use super::super::code::Code;
 use super::super::compression::Encoding;
-use super::super::metadata::{Metadata, is_binary};
+use super::super::metadata::{Metadata, is_binary, total_size};
 use super::super::status::Status;
 use super::super::timeout;
 use super::sending::{ACCEPT_ENCODING, ENCODING};
@@ -37,11 +37,11 @@ pub enum Refusal {
 }
 
 impl Head {
-    /// Reads the head of a request.
+    /// Reads the head of a request whose headers may take `limit` bytes.
     ///
     /// # Errors
     /// What is wrong with it, as grpcio answers it.
-    pub fn read<T>(request: Request<T>, now: Instant) -> Result<(Self, T), Refusal> {
+    pub fn read<T>(request: Request<T>, now: Instant, limit: u32) -> Result<(Self, T), Refusal> {
         let (parts, body) = request.into_parts();
         let headers = parts.headers;
         let content_type = headers.get(CONTENT_TYPE).map(http::HeaderValue::as_bytes);
@@ -53,6 +53,11 @@ impl Head {
         }
         if headers.get(TE).is_none_or(|te| te != "trailers") {
             return Err(malformed("Bad te header"));
+        }
+        let size = total_size(&headers);
+        if usize::try_from(limit).is_ok_and(|limit| size > limit) {
+            let text = format!("received metadata size exceeds hard limit ({size} vs. {limit})");
+            return Err(Refusal::Grpc(Status::new(Code::ResourceExhausted, text)));
         }
         let encoding = match headers.get(ENCODING) {
             None => Encoding::Identity,
@@ -113,7 +118,7 @@ mod tests {
     }
 
     fn read(request: Request<()>) -> Result<Head, Refusal> {
-        Head::read(request, Instant::now()).map(|(head, ())| head)
+        Head::read(request, Instant::now(), 1000).map(|(head, ())| head)
     }
 
     #[test]
@@ -127,7 +132,7 @@ mod tests {
             "grpc-accept-encoding",
             "identity,gzip".parse().expect("legal"),
         );
-        let (head, ()) = Head::read(request, now).expect("it is a call");
+        let (head, ()) = Head::read(request, now, 1000).expect("it is a call");
         assert_eq!(head.method, "/package.Service/Method");
         assert_eq!(head.deadline, Some(now + Duration::from_secs(5)));
         assert_eq!(head.encoding, Encoding::Gzip);
@@ -166,6 +171,7 @@ mod tests {
         for (key, value, code) in [
             ("grpc-encoding", "br", Code::Unimplemented),
             ("key-bin", "!", Code::Internal),
+            ("key", &"x".repeat(1000), Code::ResourceExhausted),
         ] {
             let mut request = request();
             request
