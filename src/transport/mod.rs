@@ -6,6 +6,7 @@
 pub mod client;
 pub mod code;
 pub mod compression;
+pub mod ends;
 pub mod fork;
 pub mod framing;
 pub mod link;
@@ -20,6 +21,7 @@ pub mod status;
 pub mod target;
 pub mod threads;
 pub mod timeout;
+pub mod writer;
 pub mod tls;
 
 use std::task::Poll;
