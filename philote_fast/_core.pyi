@@ -1,6 +1,6 @@
 """Types of the Rust extension."""
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, SupportsIndex, final
 
 import numpy as np
@@ -33,14 +33,18 @@ __all__ = [
     "python_to_value",
     "read_array_into",
     "read_into",
+    "read_nothing",
     "read_shapes",
     "set_array_data",
+    "use_call_error",
     "use_exceptions",
     "value_to_python",
+    "write_messages",
 ]
 
 __version__: str
 
+def use_call_error(make: Callable[[Any], BaseException]) -> None: ...
 def use_exceptions(
     validation: type[BaseException],
     malformed: type[BaseException],
@@ -143,11 +147,14 @@ class Table:
         outputs: Mapping[str, Any],
         discrete_outputs: Mapping[str, Any] | None,
         num_double: int,
-    ) -> list[bytes]: ...
-    def write_residuals(self, residuals: Mapping[str, Any], num_double: int) -> list[bytes]: ...
+        to: Any = None,
+    ) -> Any: ...
+    def write_residuals(
+        self, residuals: Mapping[str, Any], num_double: int, to: Any = None
+    ) -> Any: ...
     def write_partials(
-        self, partials: Mapping[tuple[str, str], Any], num_double: int
-    ) -> list[bytes]: ...
+        self, partials: Mapping[tuple[str, str], Any], num_double: int, to: Any = None
+    ) -> Any: ...
     def write_request(
         self,
         inputs: Mapping[str, Any],
@@ -155,7 +162,8 @@ class Table:
         discrete_inputs: Mapping[str, Any] | None,
         discrete_outputs: Mapping[str, Any] | None,
         num_double: int,
-    ) -> list[bytes]: ...
+        to: Any = None,
+    ) -> Any: ...
     def read_outputs(
         self, messages: Iterable[Any], num_double: int
     ) -> tuple[dict[str, Any], dict[str, Any]]: ...
@@ -193,6 +201,8 @@ class TlsServerConfig:
         require_client_auth: bool = False,
     ) -> TlsServerConfig: ...
 
+def read_nothing(messages: Iterable[Any]) -> None: ...
+def write_messages(messages: list[bytes], to: Any = None) -> Any: ...
 def read_into(
     messages: Iterable[Any],
     flat_inputs: Mapping[str, Any],

@@ -1,4 +1,4 @@
-"""A remote call in raw bytes, on grpcio's own channel."""
+"""A remote call in raw bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.registry import note_fallback, untouched
 
 T = TypeVar("T")
-Raw = Callable[[list[bytes]], Call]
+#: Writes a request: to a list that it returns, or to a native call, given what begins one.
+Write = Callable[[Any], Any]
+#: Begins a call with the request that it is given.
+Raw = Callable[[Write], Any]
 
 
 class _Kind(NamedTuple):
@@ -42,7 +45,7 @@ _KINDS = {
 
 
 def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
-    """Return a callable that makes the RPC in bytes, or None where somebody would notice.
+    """Return a callable that begins the RPC in bytes, or None where somebody would notice.
 
     Parameters
     ----------
@@ -73,10 +76,14 @@ def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
     if (method._request_serializer, method._response_deserializer) != kind.coders:
         note_fallback(f"the client's {rpc}", "its stub has coders of its own")
         return None
-    return partial(Call, method)
+    return partial(_by_grpcio, method)
 
 
-def exchange(title: str, raw: Raw, request: list[bytes], read: Callable[[Any], T]) -> T:
+def _by_grpcio(method: Any, write: Write) -> Call:
+    return Call(method, write(None))
+
+
+def exchange(title: str, raw: Raw, write: Write, read: Callable[[Any], T]) -> T:
     """Send a request and read its reply.
 
     Parameters
@@ -85,10 +92,10 @@ def exchange(title: str, raw: Raw, request: list[bytes], read: Callable[[Any], T
         The client's method, as stock's error texts name it.
     raw : callable
         What ``raw_call`` returned.
-    request : list of bytes
-        The serialised messages.
+    write : callable
+        Writes the request.
     read : callable
-        Reads the iterator of serialised replies.
+        Reads the reply: an iterator of serialised messages, or a native call.
 
     Raises
     ------
@@ -99,8 +106,8 @@ def exchange(title: str, raw: Raw, request: list[bytes], read: Callable[[Any], T
         If the reply does not fit the metadata.
     """
     try:
-        with raw(request) as reply:
-            return read(_at_hand(reply))
+        with raw(write) as reply:
+            return read(at_hand(reply))
     except MalformedMessageError as error:
         text = f"Server error during {title}: Exception deserializing response! ({error})"
         raise MalformedMessageError(text) from error
@@ -108,10 +115,19 @@ def exchange(title: str, raw: Raw, request: list[bytes], read: Callable[[Any], T
         raise PhiloteServerError(f"Server error during {title}: {error.details()}") from error
 
 
-def _at_hand(reply: Call) -> Any:
-    """Return the reply, waited for already where the thread may be ended while it waits.
+def at_hand(reply: Any) -> Any:
+    """Return the reply of grpcio's, waited for already where the thread may be ended meanwhile.
 
+    Parameters
+    ----------
+    reply : iterator of bytes
+        What a raw call gives.
+
+    Notes
+    -----
     The interpreter ends daemon threads when it exits, and a thread that has Rust on its stack
     cannot be ended: the process would abort.
     """
-    return list(reply) if threading.current_thread().daemon else reply
+    if type(reply) is Call and threading.current_thread().daemon:
+        return list(reply)
+    return reply

@@ -3,10 +3,12 @@
 mod call;
 mod channel;
 mod credentials;
+pub mod ends;
 mod pairs;
 mod server;
 mod server_call;
 mod wait;
+pub mod wait;
 
 use pyo3::prelude::*;
 
