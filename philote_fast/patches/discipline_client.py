@@ -188,7 +188,7 @@ def call(
     title: str,
     raw: Raw,
     read: Callable[[Any, Table, Any], Any],
-    *values: Any,
+    values: tuple[Any, Any, Any, Any],
     with_partials: bool = False,
 ) -> Any:
     """Make a compute RPC, its request and its reply judged by what the metadata says now.
@@ -203,7 +203,7 @@ def call(
         What ``raw_call`` returned.
     read : callable
         One of the functions here that read a reply.
-    *values : dict or None
+    values : tuple
         Inputs, outputs, discrete inputs and discrete outputs.
     with_partials : bool, optional
         Whether the reply carries partials.
@@ -212,7 +212,7 @@ def call(
     return exchange(
         title,
         raw,
-        lambda to: write_request(client, table, *values, to=to),
+        lambda to: write_request(client, table, *values, to),
         lambda reply: read(client, table, reply),
     )
 

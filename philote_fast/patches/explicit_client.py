@@ -23,7 +23,7 @@ def run_compute(self: Any, inputs: Any, discrete_inputs: Any = None) -> Any:
     if raw is None:
         return _run_compute(self, inputs, discrete_inputs)
     validate_is_dict(inputs, "run_compute (inputs)")
-    return call(self, "run_compute", raw, read_outputs, inputs, None, discrete_inputs, None)
+    return call(self, "run_compute", raw, read_outputs, (inputs, None, discrete_inputs, None))
 
 
 @CLIENT.replaces(ExplicitClient, "run_compute_partials", "(self, inputs, discrete_inputs=None)")
@@ -36,4 +36,4 @@ def run_compute_partials(self: Any, inputs: Any, discrete_inputs: Any = None) ->
         return _run_compute_partials(self, inputs, discrete_inputs)
     validate_is_dict(inputs, "run_compute_partials (inputs)")
     values = (inputs, None, discrete_inputs, None)
-    return call(self, "run_compute_partials", raw, read_partials, *values, with_partials=True)
+    return call(self, "run_compute_partials", raw, read_partials, values, with_partials=True)

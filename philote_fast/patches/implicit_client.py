@@ -35,7 +35,7 @@ def run_compute_residuals(
     title = "run_compute_residuals"
     _check(title, inputs, outputs)
     values = (inputs, outputs, discrete_inputs, discrete_outputs)
-    return call(self, title, raw, read_residuals, *values)
+    return call(self, title, raw, read_residuals, values)
 
 
 @CLIENT.replaces(ImplicitClient, "run_solve_residuals", "(self, inputs, discrete_inputs=None)")
@@ -48,7 +48,7 @@ def run_solve_residuals(self: Any, inputs: Any, discrete_inputs: Any = None) -> 
         return _run_solve_residuals(self, inputs, discrete_inputs)
     validate_is_dict(inputs, "run_solve_residuals (inputs)")
     values = (inputs, None, discrete_inputs, None)
-    return call(self, "run_solve_residuals", raw, read_outputs, *values)
+    return call(self, "run_solve_residuals", raw, read_outputs, values)
 
 
 @CLIENT.replaces(ImplicitClient, "run_residual_gradients", _BOTH)
@@ -68,7 +68,7 @@ def run_residual_gradients(
     title = "run_residual_gradients"
     _check(title, inputs, outputs)
     values = (inputs, outputs, discrete_inputs, discrete_outputs)
-    return call(self, title, raw, read_partials, *values, with_partials=True)
+    return call(self, title, raw, read_partials, values, with_partials=True)
 
 
 def _check(title: str, inputs: Any, outputs: Any) -> None:
