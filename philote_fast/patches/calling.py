@@ -19,7 +19,7 @@ from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.registry import note_fallback, untouched
 
 T = TypeVar("T")
-#: Writes a request: to a list that it returns, or to a native call, given what begins one.
+#: Writes a request: to a list that it returns or, where it is given one, to a native call.
 Write = Callable[[Any], Any]
 #: Begins a call with the request that it is given.
 Raw = Callable[[Write], Any]

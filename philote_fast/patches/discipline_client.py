@@ -131,8 +131,8 @@ def write_request(
         Continuous values; ``outputs`` may be None.
     discrete_inputs, discrete_outputs : dict of str to object
         Discrete values; may be None.
-    to : object, optional
-        What begins a native call.
+    to : NativeCall, optional
+        The call that sends it.
 
     Returns
     -------

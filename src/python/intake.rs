@@ -8,9 +8,9 @@ use pyo3::types::PyBytes;
 use super::buffers::bytes_of;
 use super::errors::ended;
 use super::tables::serialise;
-use super::transport::ends::incoming;
+use super::transport::ends::native;
 use super::transport::wait::wait;
-use crate::transport::ends::Incoming;
+use crate::transport::ends::Exchange;
 use crate::transport::framing::{FramingError, MessageReader};
 use crate::wire::Header;
 
@@ -24,7 +24,7 @@ pub fn each_message<'py>(
     to_bytes: impl Fn(Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>,
     mut take: impl FnMut(&[u8]) -> PyResult<()>,
 ) -> PyResult<()> {
-    let Some(call) = incoming(messages) else {
+    let Some(call) = native(messages) else {
         for message in messages.try_iter()? {
             take(to_bytes(message?)?.as_bytes())?;
         }
@@ -37,7 +37,7 @@ pub fn each_message<'py>(
 /// False where the end of the call cut the messages short.
 fn each_of_call(
     py: Python<'_>,
-    call: &dyn Incoming,
+    call: &dyn Exchange,
     mut take: impl FnMut(&[u8]) -> PyResult<()>,
 ) -> PyResult<bool> {
     let mut reader = call.reader();

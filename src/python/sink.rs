@@ -6,9 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use super::buffers::{DETACH_BYTES, bytes_of};
-use super::transport::ends::Destination;
+use super::transport::ends::sender;
 use super::transport::wait::wait;
-use crate::transport::ends::Outgoing;
+use crate::transport::ends::Exchange;
 use crate::transport::writer::Writer;
 
 /// Takes the messages of a request or reply, in the order in which they are sent.
@@ -28,7 +28,8 @@ pub fn written<'py>(
     if let Some(to) = to {
         let mut sending = Sending::new(to)?;
         write(&mut sending)?;
-        return sending.finish(py);
+        sending.send(py, true)?;
+        return Ok(to.clone());
     }
     let mut messages = Messages::default();
     write(&mut messages)?;
@@ -73,45 +74,25 @@ impl Sink for Messages {
 }
 
 /// Messages that a native call sends.
-///
-/// A request's call begins with what is sent first, so that one that cannot be encoded leaves no trace at the server.
-struct Sending<'py> {
-    to: Destination,
-    call: Option<(Bound<'py, PyAny>, Arc<dyn Outgoing>)>,
+struct Sending {
+    call: Arc<dyn Exchange>,
     writer: Writer,
 }
 
-impl<'py> Sending<'py> {
-    fn new(to: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let to = Destination::of(to)?;
-        let writer = Writer::new(to.framer());
-        Ok(Self {
-            to,
-            call: None,
-            writer,
-        })
-    }
-
-    /// Sends what is left, and gives the call.
-    fn finish(mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.send(py, true)?;
-        Ok(self.begun()?.0.clone())
+impl Sending {
+    fn new(to: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let call = sender(to)?;
+        let writer = Writer::new(call.framer());
+        Ok(Self { call, writer })
     }
 
     fn send(&mut self, py: Python<'_>, last: bool) -> PyResult<()> {
-        let call = Arc::clone(&self.begun()?.1);
-        wait(py, |until| self.writer.send(&*call, last, until))
-    }
-
-    fn begun(&mut self) -> PyResult<&(Bound<'py, PyAny>, Arc<dyn Outgoing>)> {
-        match &mut self.call {
-            Some(call) => Ok(call),
-            none => Ok(none.insert(self.to.call()?)),
-        }
+        let Self { call, writer } = self;
+        wait(py, |until| writer.send(&**call, last, until))
     }
 }
 
-impl Sink for Sending<'_> {
+impl Sink for Sending {
     #[inline]
     fn message(&mut self, py: Python<'_>, parts: &[&[u8]]) -> PyResult<()> {
         let large = parts.iter().any(|part| part.len() > DETACH_BYTES);

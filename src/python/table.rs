@@ -178,7 +178,7 @@ impl Table {
 
     // The client's half.
 
-    /// Writes a request: a list of messages, or the native call that has sent them, where `to` can begin one.
+    /// Writes a request: a list of messages, or `to`, the native call that has sent them.
     #[pyo3(signature = (inputs, outputs, discrete_inputs, discrete_outputs, num_double, to = None))]
     #[expect(clippy::too_many_arguments, reason = "a request has four parts")]
     fn write_request<'py>(

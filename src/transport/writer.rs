@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::ends::{Ended, Outgoing};
+use super::Ended;
+use super::ends::Exchange;
 use super::framing::{Framer, FramingError, SEGMENT};
 
 /// Up to so many bytes nothing is sent before the last message has been added: an error on the way has then sent
@@ -51,7 +52,7 @@ impl Writer {
 
     /// Sends the segments that are filled; at the end of the messages (`last`) all that is left. To be called again
     /// where it has waited until `until`. Whatever becomes of the call, its status tells.
-    pub fn send(&mut self, call: &dyn Outgoing, last: bool, until: Instant) -> Poll<()> {
+    pub fn send(&mut self, call: &dyn Exchange, last: bool, until: Instant) -> Poll<()> {
         if let Some(error) = self.refused.take() {
             call.refuse(error);
             self.ended = true;
@@ -73,8 +74,7 @@ impl Writer {
                 };
             };
             let is_last = last && self.framer.is_empty();
-            // A clone of `Bytes` shares the memory.
-            match call.send(segment.clone(), is_last, until) {
+            match call.send(&segment, is_last, until) {
                 Poll::Pending => {
                     self.leaving = Some(segment);
                     return Poll::Pending;
@@ -88,8 +88,8 @@ impl Writer {
         }
     }
 
-    fn end(&mut self, call: &dyn Outgoing, until: Instant) -> Poll<()> {
-        call.send(Bytes::new(), true, until)
+    fn end(&mut self, call: &dyn Exchange, until: Instant) -> Poll<()> {
+        call.send(&Bytes::new(), true, until)
             .map(|_| self.ended = true)
     }
 }
@@ -100,6 +100,7 @@ mod tests {
 
     use super::super::compression::Encoding;
     use super::super::framing::MessageReader;
+    use super::super::{Incoming, Outgoing};
     use super::*;
 
     /// Takes what is sent; every second time it is asked to wait.
@@ -118,11 +119,7 @@ mod tests {
     }
 
     impl Outgoing for Fake {
-        fn framer(&self) -> Framer {
-            framer(usize::MAX)
-        }
-
-        fn send(&self, segment: Bytes, last: bool, _: Instant) -> Poll<Result<(), Ended>> {
+        fn send(&self, segment: &Bytes, last: bool, _: Instant) -> Poll<Result<(), Ended>> {
             let mut asked = self.asked.lock().expect("not poisoned");
             *asked += 1;
             if *asked % 2 == 1 {
@@ -132,8 +129,28 @@ mod tests {
             if self.ends_after == Some(sent.len()) {
                 return Poll::Ready(Err(Ended));
             }
-            sent.push((segment, last));
+            sent.push((segment.clone(), last));
             Poll::Ready(Ok(()))
+        }
+    }
+
+    impl Incoming for Fake {
+        fn fill(&self, _: &mut MessageReader, _: Instant) -> Poll<bool> {
+            Poll::Ready(false)
+        }
+    }
+
+    impl Exchange for Fake {
+        fn framer(&self) -> Framer {
+            framer(usize::MAX)
+        }
+
+        fn reader(&self) -> MessageReader {
+            MessageReader::new(usize::MAX, Encoding::Identity)
+        }
+
+        fn is_whole(&self) -> bool {
+            self.refused.lock().expect("not poisoned").is_none()
         }
 
         fn refuse(&self, error: FramingError) {

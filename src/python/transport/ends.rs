@@ -1,39 +1,24 @@
 //! Native calls, as the tables write and read them.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::transport::ends::{Incoming, Outgoing};
-use crate::transport::framing::Framer;
+use crate::transport::ends::Exchange;
 
-/// Where a request or a reply is sent.
-pub struct Destination(Infallible);
-
-impl Destination {
-    /// What `to` is.
-    ///
-    /// # Errors
-    /// `TypeError` where it is no native call, and nothing that begins one.
-    pub fn of(to: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let text = format!("a native call is expected, got {}", to.get_type().name()?);
-        Err(PyTypeError::new_err(text))
-    }
-
-    /// What frames the messages.
-    pub fn framer(&self) -> Framer {
-        match self.0 {}
-    }
-
-    /// The call to send by, as Python has it too.
-    pub fn call<'py>(&self) -> PyResult<(Bound<'py, PyAny>, Arc<dyn Outgoing>)> {
-        match self.0 {}
-    }
+/// The call that `object` is, where it is a native one.
+pub fn native(_object: &Bound<'_, PyAny>) -> Option<Arc<dyn Exchange>> {
+    None
 }
 
-/// What comes by `source`, where it is a native call.
-pub fn incoming(_source: &Bound<'_, PyAny>) -> Option<Arc<dyn Incoming>> {
-    None
+/// The call to send by.
+///
+/// # Errors
+/// `TypeError` where `to` is no native call.
+pub fn sender(to: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Exchange>> {
+    native(to).ok_or_else(|| {
+        let class = to.get_type();
+        PyTypeError::new_err(format!("a native call is expected, got {class}"))
+    })
 }
