@@ -19,8 +19,11 @@ from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.registry import note_fallback, untouched
 
 T = TypeVar("T")
-#: Writes a request: to a list that it returns or, where it is given one, to a native call.
-Write = Callable[[Any], Any]
+#: Begins a native call, of which the server knows nothing before something is sent by it; None
+#: where there are no native calls.
+Begin = Callable[[], Any]
+#: Writes a request to the native call that is begun, which it returns, or else to a list.
+Write = Callable[[Begin], Any]
 #: Begins a call with the request that it is given.
 Raw = Callable[[Write], Any]
 
@@ -80,7 +83,11 @@ def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
 
 
 def _by_grpcio(method: Any, write: Write) -> Call:
-    return Call(method, write(None))
+    return Call(method, write(_no_call))
+
+
+def _no_call() -> None:
+    """Begin no native call: the request is a list."""
 
 
 def exchange(title: str, raw: Raw, write: Write, read: Callable[[Any], T]) -> T:

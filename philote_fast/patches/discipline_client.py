@@ -12,11 +12,11 @@ from philote_mdo.general.discipline_client import DisciplineClient
 from philote_mdo.utils.validation import validate_is_dict
 
 from philote_fast._core import Table, read_nothing, write_messages
-from philote_fast.patches.calling import Raw, at_hand, exchange, raw_call
+from philote_fast.patches.calling import Begin, Raw, at_hand, exchange, raw_call
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
 from philote_fast.patches.registry import Group
-from philote_fast.patches.state import NUM_DOUBLE, table_of
+from philote_fast.patches.state import NUM_DOUBLE, table_of, tables_of
 
 CLIENT = Group("client", "whole calls in raw bytes, by slots built once from the metadata")
 
@@ -81,7 +81,7 @@ def send_variable_shapes(self: Any, variable_metadata: Any) -> None:
         self._disc_stub.SetVariableShapes(iter(shapes))
     else:
         messages = [meta.SerializeToString() for meta in shapes]
-        with raw(lambda to: write_messages(messages, to)) as reply:
+        with raw(lambda begin: write_messages(messages, begin())) as reply:
             read_nothing(at_hand(reply))
     apply_shapes(
         index_of(self._var_meta),
@@ -207,14 +207,34 @@ def call(
         Inputs, outputs, discrete inputs and discrete outputs.
     with_partials : bool, optional
         Whether the reply carries partials.
+
+    Notes
+    -----
+    To compare the metadata with what the table was built from takes long where there are many
+    variables. It is done while the server is at work; only in a call just after a change by hand
+    may a request be sent that is refused here.
     """
-    table = partials_table(client) if with_partials else table_of(client, client._var_meta)
-    return exchange(
-        title,
-        raw,
-        lambda to: write_request(client, table, *values, to),
-        lambda reply: read(client, table, reply),
-    )
+    tables = tables_of(client)
+    metadata = (client._var_meta, client._partials_meta if with_partials else None)
+    table = tables.latest(with_partials) or tables.get(*metadata)
+
+    def write(begin: Begin) -> Any:
+        try:
+            return write_request(client, table, *values, begin())
+        except Exception:
+            now = tables.changed(table, *metadata)
+            if now is None:
+                raise
+            return write_request(client, now, *values, begin())
+
+    def read_reply(reply: Any) -> Any:
+        # Whatever the table says, what was sent is the same: at the most it should not have been.
+        now = tables.changed(table, *metadata)
+        if now is not None:
+            write_request(client, now, *values)
+        return read(client, now or table, reply)
+
+    return exchange(title, raw, write, read_reply)
 
 
 def partials_table(client: Any) -> Table:

@@ -23,6 +23,16 @@ impl Table {
         Self { known, partials }
     }
 
+    /// Whether both were built from the same metadata, at the same time.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let partials = match (&self.partials, &other.partials) {
+            (Some(mine), Some(others)) => Arc::ptr_eq(mine, others),
+            (None, None) => true,
+            _ => false,
+        };
+        partials && Arc::ptr_eq(&self.known, &other.known)
+    }
+
     fn inputs(&self) -> Shelf<'_> {
         Shelf {
             role: self.known.variables.inputs(),
