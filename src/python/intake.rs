@@ -24,7 +24,7 @@ pub fn each_message<'py>(
     to_bytes: impl Fn(Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>,
     mut take: impl FnMut(&[u8]) -> PyResult<()>,
 ) -> PyResult<()> {
-    let Some(call) = native(messages) else {
+    let Some(call) = native(messages)? else {
         for message in messages.try_iter()? {
             take(to_bytes(message?)?.as_bytes())?;
         }
