@@ -16,6 +16,7 @@ from philote_mdo.utils.validation import PhiloteServerError
 from philote_fast.errors import MalformedMessageError
 from philote_fast.patches.grpcio_client import Call
 from philote_fast.patches.hooks import hooks_untouched
+from philote_fast.patches.native import StreamStream, StreamUnary
 from philote_fast.patches.registry import note_fallback, untouched
 
 T = TypeVar("T")
@@ -31,18 +32,24 @@ Raw = Callable[[Write], Any]
 class _Kind(NamedTuple):
     """How stock's stub makes the methods that can be called in bytes."""
 
+    #: Their class on grpcio's own channel.
     multicallable: type
+    #: Their class on a native channel.
+    native: type
     #: What serialises requests and what parses responses.
     coders: tuple[Any, Any]
 
 
 _COMPUTE = _Kind(
     _channel._StreamStreamMultiCallable,
+    StreamStream,
     (VariableMessage.SerializeToString, VariableMessage.FromString),
 )
 _KINDS = {
     "SetVariableShapes": _Kind(
-        _channel._StreamUnaryMultiCallable, (VariableMetaData.SerializeToString, Empty.FromString)
+        _channel._StreamUnaryMultiCallable,
+        StreamUnary,
+        (VariableMetaData.SerializeToString, Empty.FromString),
     )
 }
 
@@ -64,22 +71,26 @@ def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
     Notes
     -----
     Stock's code runs instead, with message objects, where a method is overridden, a test double
-    stands in, or the channel is not grpcio's own (an intercepted channel, say); the last is counted
-    in ``status()``.
+    stands in, or the channel is neither grpcio's own nor a native one (an intercepted channel,
+    say); the last is counted in ``status()``.
     """
     if not (untouched(client, *methods) and hooks_untouched()):
         return None
     method = getattr(stub, rpc)
     kind = _KINDS.get(rpc, _COMPUTE)
     found = type(method)
-    if found is not kind.multicallable:
+    if found is not kind.native and found is not kind.multicallable:
         name = f"{found.__module__}.{found.__qualname__}"
         note_fallback(f"the client's {rpc}", f"its stub is a {name}")
         return None
     if (method._request_serializer, method._response_deserializer) != kind.coders:
         note_fallback(f"the client's {rpc}", "its stub has coders of its own")
         return None
-    return partial(_by_grpcio, method)
+    return partial(_by_native if found is kind.native else _by_grpcio, method)
+
+
+def _by_native(method: Any, write: Write) -> Any:
+    return write(method.begin)
 
 
 def _by_grpcio(method: Any, write: Write) -> Call:
