@@ -19,7 +19,8 @@ impl Exchange for Call {
     }
 
     fn refuse(&self, error: FramingError) {
-        if matches!(self.code(), None | Some(Code::Ok)) {
+        let ended = !self.end(error.status(Side::Client));
+        if ended && self.is_whole() {
             self.fail(error.status(Side::Client));
         }
     }
