@@ -14,6 +14,7 @@ from philote_fast.patches import install, installed, status, uninstall
 from philote_fast.patches.installer import install_at_import
 from philote_fast.transport import ssl_channel_credentials, ssl_server_credentials
 from philote_fast.transport.channel import insecure_channel, secure_channel
+from philote_fast.transport.server import server
 
 __all__ = [
     "MalformedMessageError",
@@ -23,6 +24,7 @@ __all__ = [
     "install",
     "installed",
     "secure_channel",
+    "server",
     "ssl_channel_credentials",
     "ssl_server_credentials",
     "status",

@@ -188,6 +188,28 @@ def test_metadata_edited_by_hand(edit, flavour):
         check(client, 5)
 
 
+def test_a_request_of_the_old_size_after_an_edit_by_hand():
+    with local.explicit(doubling()) as (client, servicer):
+        check(client, 3)
+        for owner in (client, servicer._discipline):
+            owner._var_meta[0].shape[:] = owner._var_meta[1].shape[:] = [5]
+        with pytest.raises(PhiloteValidationError, match=r"shape \(5,\).*shape \(3,\)"):
+            client.run_compute({"x": np.ones(3)})
+        check(client, 5)
+
+
+def test_a_request_that_only_the_edited_metadata_of_the_client_refuses():
+    """The old table lets it pass, the server too; the client's own metadata has the last word."""
+    with local.explicit(doubling()) as (client, _):
+        check(client, 3)
+        client._var_meta[0].shape[:] = [5]
+        for call in (client.run_compute, client.run_compute_partials):
+            with pytest.raises(PhiloteValidationError, match=r"'x' is declared with the shape"):
+                call({"x": np.ones(3)})
+        client._var_meta[0].shape[:] = [3]
+        check(client, 3)
+
+
 def test_variables_added_and_taken_by_hand(flavour):
     with local.explicit(doubling()) as (client, servicer):
         check(client, 3)

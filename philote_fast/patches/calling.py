@@ -1,4 +1,4 @@
-"""A remote call in raw bytes, on grpcio's own channel."""
+"""A remote call in raw bytes."""
 
 from __future__ import annotations
 
@@ -16,33 +16,46 @@ from philote_mdo.utils.validation import PhiloteServerError
 from philote_fast.errors import MalformedMessageError
 from philote_fast.patches.grpcio_client import Call
 from philote_fast.patches.hooks import hooks_untouched
+from philote_fast.patches.native import StreamStream, StreamUnary
 from philote_fast.patches.registry import note_fallback, untouched
 
 T = TypeVar("T")
-Raw = Callable[[list[bytes]], Call]
+#: Begins a native call, of which the server knows nothing before something is sent by it; None
+#: where there are no native calls.
+Begin = Callable[[], Any]
+#: Writes a request to the native call that is begun, which it returns, or else to a list.
+Write = Callable[[Begin], Any]
+#: Begins a call with the request that it is given.
+Raw = Callable[[Write], Any]
 
 
 class _Kind(NamedTuple):
     """How stock's stub makes the methods that can be called in bytes."""
 
+    #: Their class on grpcio's own channel.
     multicallable: type
+    #: Their class on a native channel.
+    native: type
     #: What serialises requests and what parses responses.
     coders: tuple[Any, Any]
 
 
 _COMPUTE = _Kind(
     _channel._StreamStreamMultiCallable,
+    StreamStream,
     (VariableMessage.SerializeToString, VariableMessage.FromString),
 )
 _KINDS = {
     "SetVariableShapes": _Kind(
-        _channel._StreamUnaryMultiCallable, (VariableMetaData.SerializeToString, Empty.FromString)
+        _channel._StreamUnaryMultiCallable,
+        StreamUnary,
+        (VariableMetaData.SerializeToString, Empty.FromString),
     )
 }
 
 
 def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
-    """Return a callable that makes the RPC in bytes, or None where somebody would notice.
+    """Return a callable that begins the RPC in bytes, or None where somebody would notice.
 
     Parameters
     ----------
@@ -58,25 +71,37 @@ def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
     Notes
     -----
     Stock's code runs instead, with message objects, where a method is overridden, a test double
-    stands in, or the channel is not grpcio's own (an intercepted channel, say); the last is counted
-    in ``status()``.
+    stands in, or the channel is neither grpcio's own nor a native one (an intercepted channel,
+    say); the last is counted in ``status()``.
     """
     if not (untouched(client, *methods) and hooks_untouched()):
         return None
     method = getattr(stub, rpc)
     kind = _KINDS.get(rpc, _COMPUTE)
     found = type(method)
-    if found is not kind.multicallable:
+    if found is not kind.native and found is not kind.multicallable:
         name = f"{found.__module__}.{found.__qualname__}"
         note_fallback(f"the client's {rpc}", f"its stub is a {name}")
         return None
     if (method._request_serializer, method._response_deserializer) != kind.coders:
         note_fallback(f"the client's {rpc}", "its stub has coders of its own")
         return None
-    return partial(Call, method)
+    return partial(_by_native if found is kind.native else _by_grpcio, method)
 
 
-def exchange(title: str, raw: Raw, request: list[bytes], read: Callable[[Any], T]) -> T:
+def _by_native(method: Any, write: Write) -> Any:
+    return write(method.begin)
+
+
+def _by_grpcio(method: Any, write: Write) -> Call:
+    return Call(method, write(_no_call))
+
+
+def _no_call() -> None:
+    """Begin no native call: the request is a list."""
+
+
+def exchange(title: str, raw: Raw, write: Write, read: Callable[[Any], T]) -> T:
     """Send a request and read its reply.
 
     Parameters
@@ -85,10 +110,10 @@ def exchange(title: str, raw: Raw, request: list[bytes], read: Callable[[Any], T
         The client's method, as stock's error texts name it.
     raw : callable
         What ``raw_call`` returned.
-    request : list of bytes
-        The serialised messages.
+    write : callable
+        Writes the request.
     read : callable
-        Reads the iterator of serialised replies.
+        Reads the reply: an iterator of serialised messages, or a native call.
 
     Raises
     ------
@@ -99,8 +124,8 @@ def exchange(title: str, raw: Raw, request: list[bytes], read: Callable[[Any], T
         If the reply does not fit the metadata.
     """
     try:
-        with raw(request) as reply:
-            return read(_at_hand(reply))
+        with raw(write) as reply:
+            return read(at_hand(reply))
     except MalformedMessageError as error:
         text = f"Server error during {title}: Exception deserializing response! ({error})"
         raise MalformedMessageError(text) from error
@@ -108,10 +133,19 @@ def exchange(title: str, raw: Raw, request: list[bytes], read: Callable[[Any], T
         raise PhiloteServerError(f"Server error during {title}: {error.details()}") from error
 
 
-def _at_hand(reply: Call) -> Any:
-    """Return the reply, waited for already where the thread may be ended while it waits.
+def at_hand(reply: Any) -> Any:
+    """Return the reply of grpcio's, waited for already where the thread may be ended meanwhile.
 
+    Parameters
+    ----------
+    reply : iterator of bytes
+        What a raw call gives.
+
+    Notes
+    -----
     The interpreter ends daemon threads when it exits, and a thread that has Rust on its stack
     cannot be ended: the process would abort.
     """
-    return list(reply) if threading.current_thread().daemon else reply
+    if type(reply) is Call and threading.current_thread().daemon:
+        return list(reply)
+    return reply

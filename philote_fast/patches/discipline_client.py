@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import google.protobuf.empty_pb2 as empty
@@ -10,11 +11,12 @@ from philote_mdo import utils
 from philote_mdo.general.discipline_client import DisciplineClient
 from philote_mdo.utils.validation import validate_is_dict
 
-from philote_fast.patches.calling import raw_call
+from philote_fast._core import Table, read_nothing, write_messages
+from philote_fast.patches.calling import Begin, Raw, at_hand, exchange, raw_call
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
 from philote_fast.patches.registry import Group
-from philote_fast.patches.state import NUM_DOUBLE, table_of
+from philote_fast.patches.state import NUM_DOUBLE, table_of, tables_of
 
 CLIENT = Group("client", "whole calls in raw bytes, by slots built once from the metadata")
 
@@ -78,8 +80,9 @@ def send_variable_shapes(self: Any, variable_metadata: Any) -> None:
     if raw is None:
         self._disc_stub.SetVariableShapes(iter(shapes))
     else:
-        with raw([meta.SerializeToString() for meta in shapes]) as reply:
-            list(reply)
+        messages = [meta.SerializeToString() for meta in shapes]
+        with raw(lambda begin: write_messages(messages, begin())) as reply:
+            read_nothing(at_hand(reply))
     apply_shapes(
         index_of(self._var_meta),
         (((meta.type, meta.name), tuple(meta.shape)) for meta in shapes),
@@ -101,23 +104,40 @@ def _assemble_input_messages(
     """Assemble the messages by slot."""
     if not hooks_untouched():
         return _assemble(self, inputs, outputs, discrete_inputs, discrete_outputs)  # type: ignore[no-any-return]
-    frames = request_of(self, inputs, outputs, discrete_inputs, discrete_outputs)
+    frames = write_request(
+        self, table_of(self, self._var_meta), inputs, outputs, discrete_inputs, discrete_outputs
+    )
     return list(map(data.VariableMessage.FromString, frames))
 
 
-def request_of(
-    client: Any, inputs: Any, outputs: Any, discrete_inputs: Any, discrete_outputs: Any
-) -> list[bytes]:
-    """Return the serialised messages of a request.
+def write_request(
+    client: Any,
+    table: Table,
+    inputs: Any,
+    outputs: Any,
+    discrete_inputs: Any,
+    discrete_outputs: Any,
+    to: Any = None,
+) -> Any:
+    """Write a request.
 
     Parameters
     ----------
     client : DisciplineClient
-        The client, with its metadata and chunk size.
+        The client, with its chunk size.
+    table : Table
+        What its metadata says.
     inputs, outputs : dict of str to numpy.ndarray
         Continuous values; ``outputs`` may be None.
     discrete_inputs, discrete_outputs : dict of str to object
         Discrete values; may be None.
+    to : NativeCall, optional
+        The call that sends it.
+
+    Returns
+    -------
+    list of bytes, or a native call
+        The serialised messages, or the call that has sent them.
 
     Raises
     ------
@@ -129,12 +149,13 @@ def request_of(
     validate_is_dict(inputs, "_assemble_input_messages (inputs)")
     if outputs is not None:
         validate_is_dict(outputs, "_assemble_input_messages (outputs)")
-    return table_of(client, client._var_meta).write_request(
+    return table.write_request(
         inputs,
         outputs,
         discrete_inputs or None,
         discrete_outputs or None,
         client._stream_options.num_double,
+        to,
     )
 
 
@@ -143,7 +164,7 @@ def _recover_outputs(self: Any, responses: Any) -> Any:
     """Read the outputs by slot."""
     if not hooks_untouched():
         return _recover["_recover_outputs"](self, responses)
-    return read_outputs(self, responses)
+    return read_outputs(self, table_of(self, self._var_meta), responses)
 
 
 @CLIENT.replaces(DisciplineClient, "_recover_residuals", "(self, responses)")
@@ -151,7 +172,7 @@ def _recover_residuals(self: Any, responses: Any) -> Any:
     """Read the residuals by slot."""
     if not hooks_untouched():
         return _recover["_recover_residuals"](self, responses)
-    return read_residuals(self, responses)
+    return read_residuals(self, table_of(self, self._var_meta), responses)
 
 
 @CLIENT.replaces(DisciplineClient, "_recover_partials", "(self, responses)")
@@ -159,16 +180,77 @@ def _recover_partials(self: Any, responses: Any) -> Any:
     """Read the partials by slot."""
     if not hooks_untouched():
         return _recover["_recover_partials"](self, responses)
-    return read_partials(self, responses)
+    return read_partials(self, partials_table(self), responses)
 
 
-def read_outputs(client: Any, replies: Any) -> Any:
+def call(
+    client: Any,
+    title: str,
+    raw: Raw,
+    read: Callable[[Any, Table, Any], Any],
+    values: tuple[Any, Any, Any, Any],
+    with_partials: bool = False,
+) -> Any:
+    """Make a compute RPC, its request and its reply judged by what the metadata says now.
+
+    Parameters
+    ----------
+    client : DisciplineClient
+        The client.
+    title : str
+        The client's method, as stock's error texts name it.
+    raw : callable
+        What ``raw_call`` returned.
+    read : callable
+        One of the functions here that read a reply.
+    values : tuple
+        Inputs, outputs, discrete inputs and discrete outputs.
+    with_partials : bool, optional
+        Whether the reply carries partials.
+
+    Notes
+    -----
+    To compare the metadata with what the table was built from takes long where there are many
+    variables. It is done while the server is at work; only in a call just after a change by hand
+    may a request be sent that is refused here.
+    """
+    tables = tables_of(client)
+    metadata = (client._var_meta, client._partials_meta if with_partials else None)
+    table = tables.latest(with_partials) or tables.get(*metadata)
+
+    def write(begin: Begin) -> Any:
+        try:
+            return write_request(client, table, *values, begin())
+        except Exception:
+            now = tables.changed(table, *metadata)
+            if now is None:
+                raise
+            return write_request(client, now, *values, begin())
+
+    def read_reply(reply: Any) -> Any:
+        # Whatever the table says, what was sent is the same: at the most it should not have been.
+        now = tables.changed(table, *metadata)
+        if now is not None:
+            write_request(client, now, *values)
+        return read(client, now or table, reply)
+
+    return exchange(title, raw, write, read_reply)
+
+
+def partials_table(client: Any) -> Table:
+    """Return the client's table, with its partials."""
+    return table_of(client, client._var_meta, client._partials_meta)
+
+
+def read_outputs(client: Any, table: Table, replies: Any) -> Any:
     """Read a reply that carries outputs.
 
     Parameters
     ----------
     client : DisciplineClient
-        The client, with its metadata.
+        The client, with its chunk size.
+    table : Table
+        What its metadata says.
     replies : iterable of bytes or VariableMessage
         The reply.
 
@@ -177,20 +259,17 @@ def read_outputs(client: Any, replies: Any) -> Any:
     dict or tuple of dict
         The continuous outputs, with the discrete ones where there are any.
     """
-    table = table_of(client, client._var_meta)
     outputs, discrete = table.read_outputs(replies, client._stream_options.num_double)
     return (outputs, discrete) if discrete else outputs
 
 
-def read_residuals(client: Any, replies: Any) -> dict[str, Any]:
+def read_residuals(client: Any, table: Table, replies: Any) -> dict[str, Any]:
     """Read a reply that carries residuals; see ``read_outputs``."""
-    table = table_of(client, client._var_meta)
     return table.read_residuals(replies, client._stream_options.num_double)
 
 
-def read_partials(client: Any, replies: Any) -> Any:
+def read_partials(client: Any, table: Table, replies: Any) -> Any:
     """Read a reply that carries partials into a ``PairDict``; see ``read_outputs``."""
     partials = utils.PairDict()
-    table = table_of(client, client._var_meta, client._partials_meta)
     table.read_partials(replies, client._stream_options.num_double, partials)
     return partials

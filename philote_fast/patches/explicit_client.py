@@ -7,8 +7,8 @@ from typing import Any
 from philote_mdo.general.explicit_client import ExplicitClient
 from philote_mdo.utils.validation import validate_is_dict
 
-from philote_fast.patches.calling import exchange, raw_call
-from philote_fast.patches.discipline_client import CLIENT, read_outputs, read_partials, request_of
+from philote_fast.patches.calling import raw_call
+from philote_fast.patches.discipline_client import CLIENT, call, read_outputs, read_partials
 
 _run_compute = CLIENT.stock(ExplicitClient, "run_compute")
 _run_compute_partials = CLIENT.stock(ExplicitClient, "run_compute_partials")
@@ -23,8 +23,7 @@ def run_compute(self: Any, inputs: Any, discrete_inputs: Any = None) -> Any:
     if raw is None:
         return _run_compute(self, inputs, discrete_inputs)
     validate_is_dict(inputs, "run_compute (inputs)")
-    request = request_of(self, inputs, None, discrete_inputs, None)
-    return exchange("run_compute", raw, request, lambda reply: read_outputs(self, reply))
+    return call(self, "run_compute", raw, read_outputs, (inputs, None, discrete_inputs, None))
 
 
 @CLIENT.replaces(ExplicitClient, "run_compute_partials", "(self, inputs, discrete_inputs=None)")
@@ -36,5 +35,5 @@ def run_compute_partials(self: Any, inputs: Any, discrete_inputs: Any = None) ->
     if raw is None:
         return _run_compute_partials(self, inputs, discrete_inputs)
     validate_is_dict(inputs, "run_compute_partials (inputs)")
-    request = request_of(self, inputs, None, discrete_inputs, None)
-    return exchange("run_compute_partials", raw, request, lambda reply: read_partials(self, reply))
+    values = (inputs, None, discrete_inputs, None)
+    return call(self, "run_compute_partials", raw, read_partials, values, with_partials=True)

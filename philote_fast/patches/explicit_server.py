@@ -18,7 +18,7 @@ from philote_fast.patches.serving import (
 )
 
 
-def _compute_function(server: Any, request: Request) -> list[bytes]:
+def _compute_function(server: Any, request: Request) -> Any:
     outputs: dict[str, Any] = {}
     discrete_outputs: dict[str, Any] = {}
     if has_discrete(server, request):
@@ -27,13 +27,15 @@ def _compute_function(server: Any, request: Request) -> list[bytes]:
         )
     else:
         server._discipline.compute(request.inputs, outputs)
-    return request.table.write_outputs(outputs, discrete_outputs, server._stream_opts.num_double)
+    num_double = server._stream_opts.num_double
+    return request.table.write_outputs(outputs, discrete_outputs, num_double, request.to)
 
 
-def _compute_gradient(server: Any, request: Request) -> list[bytes]:
+def _compute_gradient(server: Any, request: Request) -> Any:
     discrete = (request.discrete_inputs,) if has_discrete(server, request) else ()
     server._discipline.compute_partials(request.inputs, request.partials, *discrete)
-    return request.table.write_partials(request.partials, server._stream_opts.num_double)
+    num_double = server._stream_opts.num_double
+    return request.table.write_partials(request.partials, num_double, request.to)
 
 
 COMPUTE_FUNCTION = Rpc(

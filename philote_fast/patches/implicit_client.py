@@ -7,13 +7,13 @@ from typing import Any
 from philote_mdo.general.implicit_client import ImplicitClient
 from philote_mdo.utils.validation import validate_is_dict
 
-from philote_fast.patches.calling import exchange, raw_call
+from philote_fast.patches.calling import raw_call
 from philote_fast.patches.discipline_client import (
     CLIENT,
+    call,
     read_outputs,
     read_partials,
     read_residuals,
-    request_of,
 )
 
 _BOTH = "(self, inputs, outputs, discrete_inputs=None, discrete_outputs=None)"
@@ -33,8 +33,9 @@ def run_compute_residuals(
     if raw is None:
         return _run_compute_residuals(self, inputs, outputs, discrete_inputs, discrete_outputs)
     title = "run_compute_residuals"
-    request = _request(self, title, inputs, outputs, discrete_inputs, discrete_outputs)
-    return exchange(title, raw, request, lambda reply: read_residuals(self, reply))
+    _check(title, inputs, outputs)
+    values = (inputs, outputs, discrete_inputs, discrete_outputs)
+    return call(self, title, raw, read_residuals, values)
 
 
 @CLIENT.replaces(ImplicitClient, "run_solve_residuals", "(self, inputs, discrete_inputs=None)")
@@ -46,8 +47,8 @@ def run_solve_residuals(self: Any, inputs: Any, discrete_inputs: Any = None) -> 
     if raw is None:
         return _run_solve_residuals(self, inputs, discrete_inputs)
     validate_is_dict(inputs, "run_solve_residuals (inputs)")
-    request = request_of(self, inputs, None, discrete_inputs, None)
-    return exchange("run_solve_residuals", raw, request, lambda reply: read_outputs(self, reply))
+    values = (inputs, None, discrete_inputs, None)
+    return call(self, "run_solve_residuals", raw, read_outputs, values)
 
 
 @CLIENT.replaces(ImplicitClient, "run_residual_gradients", _BOTH)
@@ -65,13 +66,11 @@ def run_residual_gradients(
     if raw is None:
         return _run_residual_gradients(self, inputs, outputs, discrete_inputs, discrete_outputs)
     title = "run_residual_gradients"
-    request = _request(self, title, inputs, outputs, discrete_inputs, discrete_outputs)
-    return exchange(title, raw, request, lambda reply: read_partials(self, reply))
+    _check(title, inputs, outputs)
+    values = (inputs, outputs, discrete_inputs, discrete_outputs)
+    return call(self, title, raw, read_partials, values, with_partials=True)
 
 
-def _request(
-    client: Any, title: str, inputs: Any, outputs: Any, discrete_in: Any, discrete_out: Any
-) -> list[bytes]:
+def _check(title: str, inputs: Any, outputs: Any) -> None:
     validate_is_dict(inputs, f"{title} (inputs)")
     validate_is_dict(outputs, f"{title} (outputs)")
-    return request_of(client, inputs, outputs, discrete_in, discrete_out)

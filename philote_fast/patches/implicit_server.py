@@ -24,26 +24,29 @@ def _discrete(server: Any, request: Request) -> tuple[dict[str, Any], ...]:
     return ()
 
 
-def _compute_residuals(server: Any, request: Request) -> list[bytes]:
+def _compute_residuals(server: Any, request: Request) -> Any:
     residuals: dict[str, Any] = {}
     server._discipline.compute_residuals(
         request.inputs, request.outputs, residuals, *_discrete(server, request)
     )
-    return request.table.write_residuals(residuals, server._stream_opts.num_double)
+    num_double = server._stream_opts.num_double
+    return request.table.write_residuals(residuals, num_double, request.to)
 
 
-def _solve_residuals(server: Any, request: Request) -> list[bytes]:
+def _solve_residuals(server: Any, request: Request) -> Any:
     server._discipline.solve_residuals(
         request.inputs, request.outputs, *_discrete(server, request)[:1]
     )
-    return request.table.write_outputs(request.outputs, None, server._stream_opts.num_double)
+    num_double = server._stream_opts.num_double
+    return request.table.write_outputs(request.outputs, None, num_double, request.to)
 
 
-def _compute_residual_gradients(server: Any, request: Request) -> list[bytes]:
+def _compute_residual_gradients(server: Any, request: Request) -> Any:
     server._discipline.residual_partials(
         request.inputs, request.outputs, request.partials, *_discrete(server, request)
     )
-    return request.table.write_partials(request.partials, server._stream_opts.num_double)
+    num_double = server._stream_opts.num_double
+    return request.table.write_partials(request.partials, num_double, request.to)
 
 
 COMPUTE_RESIDUALS = Rpc(

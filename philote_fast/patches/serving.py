@@ -31,14 +31,16 @@ class Request(NamedTuple):
     partials: Any
     #: What the metadata said when the request came; the reply is judged by the same.
     table: Table
+    #: The native call that the reply is sent by, or None where it is a list of messages.
+    to: Any
 
 
 class Rpc(NamedTuple):
     """How one compute RPC differs from the others."""
 
     name: str
-    #: Calls the discipline and returns the reply's messages.
-    compute: Callable[[Any, Request], list[bytes]]
+    #: Calls the discipline and writes the reply: returns its messages, or the native call.
+    compute: Callable[[Any, Request], Any]
     #: The method of stock's servicer.
     stock: Callable[[Any, Any, Any], Iterator[Any]]
     #: Whether the request carries outputs too, as for implicit disciplines.
@@ -48,7 +50,9 @@ class Rpc(NamedTuple):
     with_partials: bool = False
 
 
-def serve(server: Any, rpc: Rpc, requests: Iterable[Any], context: Any) -> Iterator[bytes]:
+def serve(
+    server: Any, rpc: Rpc, requests: Iterable[Any], context: Any, to: Any = None
+) -> Iterator[bytes]:
     """Answer one call of a compute RPC.
 
     Parameters
@@ -61,16 +65,20 @@ def serve(server: Any, rpc: Rpc, requests: Iterable[Any], context: Any) -> Itera
         The request.
     context : grpc.ServicerContext
         Aborted with INVALID_ARGUMENT or INTERNAL, and stock's text, where the call fails.
+    to : NativeServerCall, optional
+        The call, where it is a native one: the reply is sent by it.
 
     Returns
     -------
     iterator of bytes
-        The whole reply, computed: a failing call has sent nothing.
+        What is left to be sent. The whole reply was computed before: a failing call has sent
+        nothing of it.
     """
     if not hooks_untouched():
         return _serialized(_serve_by_stock(server, rpc, requests, context))
     try:
-        return iter(rpc.compute(server, _receive(server, rpc, requests)))
+        written = rpc.compute(server, _receive(server, rpc, requests, to))
+        return iter(()) if to is not None else iter(written)
     except PhiloteValidationError as error:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
     except Exception as error:
@@ -124,10 +132,10 @@ def has_discrete(server: Any, request: Request) -> bool:
     return bool(request.discrete_inputs or server._discipline._discrete_var_meta)
 
 
-def _receive(server: Any, rpc: Rpc, requests: Iterable[Any]) -> Request:
+def _receive(server: Any, rpc: Rpc, requests: Iterable[Any], to: Any) -> Request:
     methods = ("preallocate_inputs", "process_inputs", "preallocate_partials")
     if not untouched(server, *methods):
-        return _receive_by_methods(server, rpc, requests)
+        return _receive_by_methods(server, rpc, requests, to)
     table = _table(server, rpc)
     partials = None
     if rpc.with_partials:
@@ -136,10 +144,10 @@ def _receive(server: Any, rpc: Rpc, requests: Iterable[Any]) -> Request:
     inputs, outputs, discrete_inputs, discrete_outputs = table.read_request(
         requests, server._stream_opts.num_double, rpc.with_outputs
     )
-    return Request(inputs, outputs or {}, discrete_inputs, discrete_outputs, partials, table)
+    return Request(inputs, outputs or {}, discrete_inputs, discrete_outputs, partials, table, to)
 
 
-def _receive_by_methods(server: Any, rpc: Rpc, requests: Iterable[Any]) -> Request:
+def _receive_by_methods(server: Any, rpc: Rpc, requests: Iterable[Any], to: Any) -> Request:
     """Receive as stock does, by methods that a subclass or a test double has replaced."""
     # Values, then flat views of them: of the inputs and, for implicit disciplines, the outputs.
     arrays: list[dict[str, Any]] = [{} for _ in range(4 if rpc.with_outputs else 2)]
@@ -150,7 +158,7 @@ def _receive_by_methods(server: Any, rpc: Rpc, requests: Iterable[Any]) -> Reque
         discrete["discrete_outputs"] = {}
     found = server.process_inputs(as_messages(requests), *arrays[1::2], **discrete)
     inputs, outputs = arrays[0], arrays[2] if rpc.with_outputs else {}
-    return Request(inputs, outputs, found[0], found[1], partials, _table(server, rpc))
+    return Request(inputs, outputs, found[0], found[1], partials, _table(server, rpc), to)
 
 
 def as_messages(requests: Iterable[Any]) -> Iterator[Any]:

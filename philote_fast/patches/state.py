@@ -30,8 +30,13 @@ def table_of(owner: Any, var_meta: Any, partials_meta: Any = None) -> Table:
     PhiloteValidationError
         If a shape is impossible, or a partial names no variable.
     """
-    tables = owner.__dict__.get(_TABLES)
+    return tables_of(owner).get(var_meta, partials_meta)
+
+
+def tables_of(owner: Any) -> Tables:
+    """Return the tables of a client or server."""
+    tables: Tables | None = owner.__dict__.get(_TABLES)
     if tables is None:
         # setdefault: two first calls at once must end with one object.
         tables = owner.__dict__.setdefault(_TABLES, Tables())
-    return tables.get(var_meta, partials_meta)  # type: ignore[no-any-return]
+    return tables

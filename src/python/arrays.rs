@@ -124,6 +124,12 @@ impl Target<'_> {
         self.count == 0
     }
 
+    /// Makes all of it zeros.
+    pub fn clear(&self) {
+        // SAFETY: `owner` keeps `count` doubles at `data` alive. All bits zero are the double zero.
+        unsafe { self.data.write_bytes(0, self.count * DOUBLE) };
+    }
+
     /// Copies doubles to where element `offset` is; says whether they fit. Nothing is written when they do not.
     #[must_use]
     #[inline]

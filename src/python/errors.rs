@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::{PyBaseException, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -20,8 +20,12 @@ static MALFORMED: Class = Mutex::new(None);
 /// `WrongDtypeError`.
 static WRONG_DTYPE: Class = Mutex::new(None);
 
+/// Makes the exception of a native call that has failed.
+static OF_CALL: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(use_exceptions, module)?)
+    module.add_function(wrap_pyfunction!(use_exceptions, module)?)?;
+    module.add_function(wrap_pyfunction!(use_call_error, module)?)
 }
 
 /// Make the extension raise these classes; until this is called it raises ``ValueError``.
@@ -62,7 +66,30 @@ pub(super) fn use_exceptions(
     Ok(())
 }
 
-fn lock(cell: &Class) -> MutexGuard<'_, Option<Py<PyType>>> {
+/// Make the extension raise what `make` returns for a native call that has failed.
+///
+/// Parameters
+/// ----------
+/// make : callable
+///     Takes the call and returns an exception: a ``grpc.RpcError``.
+#[pyfunction]
+pub(super) fn use_call_error(make: Bound<'_, PyAny>) {
+    let former = lock(&OF_CALL).replace(make.unbind());
+    drop(former);
+}
+
+/// The exception for a native call that has ended with another status than OK, or was cancelled.
+pub(super) fn ended(call: &Bound<'_, PyAny>) -> PyErr {
+    let py = call.py();
+    let make = lock(&OF_CALL).as_ref().map(|make| make.clone_ref(py));
+    match make.map(|make| make.bind(py).call1((call,))) {
+        Some(Ok(error)) => PyErr::from_value(error),
+        Some(Err(error)) => error,
+        None => PyRuntimeError::new_err("the call has failed"),
+    }
+}
+
+fn lock<T>(cell: &Mutex<T>) -> MutexGuard<'_, T> {
     cell.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-//! One message of a stream, as bytes: what the wire brings, or a `VariableMessage` object.
+//! The messages of a stream as bytes: what the wire brings, or message objects.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -6,8 +6,74 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::buffers::bytes_of;
+use super::errors::ended;
 use super::tables::serialise;
+use super::transport::ends::native;
+use super::transport::wait::wait;
+use crate::transport::ends::Exchange;
+use crate::transport::framing::{FramingError, MessageReader};
 use crate::wire::Header;
+
+/// Hands each message to `take`: those of a native call where they lie, else what an iterator gives, serialised by
+/// `to_bytes`.
+///
+/// # Errors
+/// What ended the call, where that was not the end of the messages.
+pub fn each_message<'py>(
+    messages: &Bound<'py, PyAny>,
+    to_bytes: impl Fn(Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>,
+    mut take: impl FnMut(&[u8]) -> PyResult<()>,
+) -> PyResult<()> {
+    let Some(call) = native(messages)? else {
+        for message in messages.try_iter()? {
+            take(to_bytes(message?)?.as_bytes())?;
+        }
+        return Ok(());
+    };
+    let is_whole = each_of_call(messages.py(), &*call, take)?;
+    is_whole.then_some(()).ok_or_else(|| ended(messages))
+}
+
+/// False where the end of the call cut the messages short.
+fn each_of_call(
+    py: Python<'_>,
+    call: &dyn Exchange,
+    mut take: impl FnMut(&[u8]) -> PyResult<()>,
+) -> PyResult<bool> {
+    let mut reader = call.reader();
+    loop {
+        if let Err(error) = each_come(&mut reader, &mut take)? {
+            call.refuse(error);
+            return Ok(false);
+        }
+        if !wait(py, |until| call.fill(&mut reader, until))? {
+            break;
+        }
+    }
+    if !reader.is_clean_end() {
+        call.refuse(FramingError::Truncated);
+    }
+    Ok(call.is_whole())
+}
+
+fn each_come(
+    reader: &mut MessageReader,
+    take: &mut impl FnMut(&[u8]) -> PyResult<()>,
+) -> PyResult<Result<(), FramingError>> {
+    loop {
+        match reader.read() {
+            Ok(Some(message)) => take(message)?,
+            Ok(None) => return Ok(Ok(())),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+}
+
+/// Reads a reply that carries nothing, to its end.
+#[pyfunction]
+pub fn read_nothing(messages: &Bound<'_, PyAny>) -> PyResult<()> {
+    each_message(messages, message_bytes, |_| Ok(()))
+}
 
 /// The serialised form of a message.
 pub fn message_bytes(message: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyBytes>> {

@@ -21,6 +21,7 @@ mod outbox;
 mod process;
 mod reading;
 mod shapes;
+mod sink;
 mod table;
 mod tables;
 mod transport;
@@ -41,6 +42,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_class::<tables::Tables>()?;
     transport::register(module)?;
+    module.add_function(wrap_pyfunction!(intake::read_nothing, module)?)?;
     module.add_function(wrap_pyfunction!(process::read_into, module)?)?;
+    module.add_function(wrap_pyfunction!(sink::write_messages, module)?)?;
     module.add_function(wrap_pyfunction!(shapes::read_shapes, module)?)
 }

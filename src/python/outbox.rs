@@ -1,19 +1,18 @@
-//! Values into a list of messages.
+//! Values into messages.
 
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use numpy::PyUntypedArray;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
 
-use super::arrays::{Values, values_of};
-use super::buffers::bytes_of;
+use super::arrays::{Values, is_array, values_of};
 use super::discrete::to_value;
 use super::errors::{validation, wrong_dtype};
+use super::sink::Sink;
 use crate::table::{Headers, Role, Slot, kind, label, write_header};
 use crate::wire;
 
@@ -26,38 +25,38 @@ pub enum Declared {
     Required,
 }
 
-/// The messages of one request or reply, in the order in which they are sent.
-pub struct Outbox<'py> {
+/// Writes the messages of one request or reply to a sink.
+pub struct Outbox<'a, 'py> {
     py: Python<'py>,
     chunk: usize,
-    messages: Vec<Bound<'py, PyBytes>>,
+    sink: &'a mut dyn Sink,
     scratch: Vec<u8>,
 }
 
-impl<'py> Outbox<'py> {
-    pub fn new(py: Python<'py>, num_double: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let chunk = chunk_size(num_double)?;
+impl<'a, 'py> Outbox<'a, 'py> {
+    /// An outbox for chunks of `num_double` values.
+    pub fn new(num_double: &Bound<'py, PyAny>, sink: &'a mut dyn Sink) -> PyResult<Self> {
         Ok(Self {
-            py,
-            chunk,
-            messages: Vec::new(),
+            py: num_double.py(),
+            chunk: chunk_size(num_double)?,
+            sink,
             scratch: Vec::new(),
         })
     }
 
-    /// Adds the values of a dict of variables.
+    /// Writes the values of a dict of variables.
     pub fn variables(
         &mut self,
         role: &Role,
-        values: &Bound<'py, PyAny>,
+        values: &Pairs<'py>,
         declared: Declared,
     ) -> PyResult<()> {
         let headers = self.headers(role)?;
-        for (at, (key, value)) in pairs(values)?.into_iter().enumerate() {
-            let name = text(&key)?;
-            let values = self.values(role.kind(), &name, "", &value)?;
+        for (at, (key, value)) in values.iter().enumerate() {
+            let name = text(key)?;
+            let values = self.values(role.kind(), &name, "", value)?;
             match role.find_from(at, &name, "") {
-                Some(slot) => self.slot(role, &headers, slot, &value, &values)?,
+                Some(slot) => self.slot(role, &headers, slot, value, &values)?,
                 None if declared == Declared::IfKnown => {
                     self.chunks(role.kind(), &name, "", &values)?;
                 }
@@ -67,36 +66,31 @@ impl<'py> Outbox<'py> {
         Ok(())
     }
 
-    /// Adds the values of a `PairDict` of partials.
-    pub fn partials(&mut self, role: &Role, partials: &Bound<'py, PyAny>) -> PyResult<()> {
+    /// Writes the values of a `PairDict` of partials.
+    pub fn partials(&mut self, role: &Role, partials: &Pairs<'py>) -> PyResult<()> {
         let headers = self.headers(role)?;
-        for (at, (key, value)) in pairs(partials)?.into_iter().enumerate() {
-            let (function, variable) = pair(&key)?;
+        for (at, (key, value)) in partials.iter().enumerate() {
+            let (function, variable) = pair(key)?;
             let (function, variable) = (text(&function)?, text(&variable)?);
             let Some(slot) = role.find_from(at, &function, &variable) else {
                 return Err(self.undeclared(role.kind(), &label(&function, &variable)));
             };
-            let values = self.values(role.kind(), &function, &variable, &value)?;
-            self.slot(role, &headers, slot, &value, &values)?;
+            let values = self.values(role.kind(), &function, &variable, value)?;
+            self.slot(role, &headers, slot, value, &values)?;
         }
         Ok(())
     }
 
-    /// Adds discrete values.
+    /// Writes discrete values.
     pub fn discrete(&mut self, kind: i32, values: Option<&Bound<'py, PyAny>>) -> PyResult<()> {
         let Some(values) = values else { return Ok(()) };
         for (key, value) in pairs(values)? {
             let name = text(&key)?;
             let value = to_value(&value, &name)?;
             let message = wire::encode_discrete(&name, kind, &value)?;
-            self.messages.push(PyBytes::new(self.py, &message));
+            self.sink.message(self.py, &[&message])?;
         }
         Ok(())
-    }
-
-    /// The messages.
-    pub fn into_list(self) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(self.py, self.messages)
     }
 
     fn headers(&self, role: &Role) -> PyResult<Arc<Headers>> {
@@ -128,7 +122,7 @@ impl<'py> Outbox<'py> {
         // `values_of` puts quotes around the name.
         let name = label.strip_prefix('\'').and_then(|l| l.strip_suffix('\''));
         let name = name.unwrap_or(label);
-        if value.is_instance_of::<PyUntypedArray>() {
+        if is_array(value) {
             return values_of(value, name);
         }
         let ravel = value.getattr_opt(intern!(self.py, "ravel"))?;
@@ -145,7 +139,7 @@ impl<'py> Outbox<'py> {
         }
     }
 
-    /// Adds the values of a declared variable or partial.
+    /// Writes the values of a declared variable or partial.
     fn slot(
         &mut self,
         role: &Role,
@@ -166,13 +160,13 @@ impl<'py> Outbox<'py> {
         };
         for entry in entries {
             let payload = part(values.bytes(), &entry.values);
-            let message = bytes_of(self.py, &[headers.header(entry), payload])?;
-            self.messages.push(message);
+            self.sink
+                .message(self.py, &[headers.header(entry), payload])?;
         }
         Ok(())
     }
 
-    /// Adds values in chunks for which there are no prebuilt headers.
+    /// Writes values in chunks for which there are no prebuilt headers.
     fn chunks(
         &mut self,
         kind: i32,
@@ -184,8 +178,7 @@ impl<'py> Outbox<'py> {
             self.scratch.clear();
             write_header(kind, name, subname, &range, &mut self.scratch)?;
             let payload = part(values.bytes(), &range);
-            self.messages
-                .push(bytes_of(self.py, &[&self.scratch, payload])?);
+            self.sink.message(self.py, &[&self.scratch, payload])?;
         }
         Ok(())
     }
@@ -250,27 +243,27 @@ fn chunk_size(num_double: &Bound<'_, PyAny>) -> PyResult<usize> {
         })
 }
 
-/// Checks as stock does that every value is an array, before anything is sent.
-pub fn ndarrays_only(values: &Bound<'_, PyAny>) -> PyResult<()> {
-    for (name, value) in pairs(values)? {
-        if !value.is_instance_of::<PyUntypedArray>() {
-            let kind = value.get_type();
-            return Err(validation(
-                values.py(),
-                format!(
-                    "Variable '{name}' must be a numpy ndarray, got {}.",
-                    kind.name()?
-                ),
-            ));
-        }
-    }
-    Ok(())
+/// The items of a mapping of which every value is an array, as stock demands of a client.
+pub fn arrays_of<'py>(values: &Bound<'py, PyAny>) -> PyResult<Pairs<'py>> {
+    let pairs = pairs(values)?;
+    let other = pairs.iter().find(|(_, value)| !is_array(value));
+    let Some((name, value)) = other else {
+        return Ok(pairs);
+    };
+    Err(validation(
+        values.py(),
+        format!(
+            "Variable '{name}' must be a numpy ndarray, got {}.",
+            value.get_type().name()?
+        ),
+    ))
 }
 
-type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+/// Keys and values.
+pub type Pairs<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
 
 /// The items of a mapping, taken at once: converting a value may run Python code that changes the mapping.
-fn pairs<'py>(mapping: &Bound<'py, PyAny>) -> PyResult<Vec<Pair<'py>>> {
+pub fn pairs<'py>(mapping: &Bound<'py, PyAny>) -> PyResult<Pairs<'py>> {
     match mapping.cast::<PyDict>() {
         Ok(dict) if has_items_of_dict(dict)? => Ok(dict.iter().collect()),
         _ => mapping

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PySlice;
 
 use super::arrays::{new_f64, writable_f64};
-use super::intake::message_bytes;
+use super::intake::{each_message, message_bytes};
 use super::reading::file_discrete;
 use crate::table::{Chunk, Error, Side, first_value, kind, overlook};
 use crate::wire::{self, Array, Message};
@@ -26,18 +26,13 @@ pub fn read_into<'py>(
         (kind::DISCRETE_INPUT, discrete_inputs),
         (kind::DISCRETE_OUTPUT, discrete_outputs),
     ];
-    for message in messages.try_iter()? {
-        let message = message_bytes(message?)?;
-        let decoded = wire::decode(message.as_bytes());
-        match decoded? {
-            Message::Empty => {}
-            Message::Discrete(discrete) => file_discrete(py, &discrete, &discretes)?,
-            Message::Continuous(array) => {
-                read_array(&array, flat_inputs, flat_outputs)?;
-            }
+    each_message(messages, message_bytes, |message| {
+        match wire::decode(message)? {
+            Message::Empty => Ok(()),
+            Message::Discrete(discrete) => file_discrete(py, &discrete, &discretes),
+            Message::Continuous(array) => read_array(&array, flat_inputs, flat_outputs),
         }
-    }
-    Ok(())
+    })
 }
 
 fn read_array<'py>(

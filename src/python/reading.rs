@@ -1,13 +1,13 @@
 //! A stream of messages into arrays.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 
 use super::arrays::{Target, writable_f64};
 use super::discrete::from_value;
 use super::errors::validation;
-use super::fresh::zeros;
-use super::intake::message_bytes;
+use super::fresh::{unwritten, zeros};
+use super::intake::{each_message, message_bytes};
 use crate::table::{Inbox, Placed, Role, Side};
 use crate::wire::Discrete;
 
@@ -38,7 +38,8 @@ impl Shelf<'_> {
     }
 }
 
-/// The arrays that a stream is read into. Nobody else has them before all of it has been read.
+/// The arrays that a stream is read into. Nobody else has them before all of it has been read: till then they hold
+/// whatever the memory held.
 pub struct Reading<'py, 't> {
     py: Python<'py>,
     inbox: Inbox<'t>,
@@ -72,20 +73,21 @@ impl<'py, 't> Reading<'py, 't> {
         })
     }
 
-    /// Reads every message: bytes, or `VariableMessage` objects.
+    /// Reads every message: of a native call, or bytes, or `VariableMessage` objects.
     pub fn read_all(
         &mut self,
         messages: &Bound<'py, PyAny>,
         discretes: Discretes<'_, 'py>,
     ) -> PyResult<()> {
-        for message in messages.try_iter()? {
-            self.read(&message_bytes(message?)?, discretes)?;
-        }
-        Ok(self.inbox.finish()?)
+        each_message(messages, message_bytes, |message| {
+            self.read(message, discretes)
+        })?;
+        self.finish()
     }
 
-    fn read(&mut self, message: &Bound<'py, PyBytes>, to: Discretes<'_, 'py>) -> PyResult<()> {
-        match self.inbox.place(message.as_bytes())? {
+    #[inline]
+    fn read(&mut self, message: &[u8], to: Discretes<'_, 'py>) -> PyResult<()> {
+        match self.inbox.place(message)? {
             Placed::Ignored => Ok(()),
             Placed::Discrete(discrete) => file_discrete(self.py, &discrete, to),
             Placed::Doubles {
@@ -97,10 +99,19 @@ impl<'py, 't> Reading<'py, 't> {
                 let fits = self.filled[role].arrays[slot]
                     .1
                     .copy_in(start, data.as_bytes());
-                debug_assert!(fits, "the inbox has checked the range");
-                Ok(())
+                // The inbox has checked the range.
+                fits.then_some(())
+                    .ok_or_else(|| validation(self.py, "values that do not fit their array"))
             }
         }
+    }
+
+    /// Makes what was not sent zeros.
+    fn finish(&mut self) -> PyResult<()> {
+        let filled = &self.filled;
+        self.inbox
+            .finish(|role, slot| filled[role].arrays[slot].1.clear())?;
+        Ok(())
     }
 
     /// Puts the arrays of the role at `place` into `into`.
@@ -115,13 +126,14 @@ impl<'py, 't> Reading<'py, 't> {
 
 impl<'py, 't> Filled<'py, 't> {
     fn new(py: Python<'py>, shelf: Shelf<'t>) -> PyResult<Self> {
-        let arrays = shelf
-            .zeros(py)?
-            .into_iter()
-            .map(|array| match writable_f64(&array) {
+        let slots = shelf.role.slots().iter();
+        let arrays = slots.map(|slot| {
+            let array = unwritten(py, &slot.shape)?;
+            match writable_f64(&array) {
                 Some(target) => Ok((array, target)),
                 None => Err(validation(py, "NumPy gave an array that cannot be written")),
-            });
+            }
+        });
         Ok(Self {
             shelf,
             arrays: arrays.collect::<PyResult<_>>()?,

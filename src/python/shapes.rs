@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use super::errors::validation;
+use super::intake::each_message;
 use super::tables::variable_bytes;
 use crate::table::{VariableMeta, read_variable};
 
@@ -19,18 +20,21 @@ pub fn read_shapes<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = messages.py();
     let shapes = PyDict::new(py);
-    for message in messages.try_iter()? {
-        let message = match message?.cast_into::<PyBytes>() {
-            Ok(bytes) => bytes,
-            Err(object) => variable_bytes(&object.into_inner())?,
-        };
-        let meta = read_variable(message.as_bytes())?;
+    each_message(messages, metadata_bytes, |message| {
+        let meta = read_variable(message)?;
         let shape = checked_shape(py, &meta)?;
         let key = (meta.kind, &meta.name).into_pyobject(py)?;
         check_variable(py, &meta, declared.get_item(&key)?)?;
-        shapes.set_item(key, shape)?;
-    }
+        shapes.set_item(key, shape)
+    })?;
     Ok(shapes)
+}
+
+fn metadata_bytes(message: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyBytes>> {
+    match message.cast_into::<PyBytes>() {
+        Ok(bytes) => Ok(bytes),
+        Err(object) => variable_bytes(&object.into_inner()),
+    }
 }
 
 fn checked_shape<'py>(py: Python<'py>, meta: &VariableMeta) -> PyResult<Bound<'py, PyTuple>> {

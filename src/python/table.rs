@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 
-use super::outbox::{Declared, Outbox, ndarrays_only};
+use super::outbox::{Declared, Outbox, arrays_of, pairs};
 use super::reading::{Discretes, Reading, Shelf};
+use super::sink::written;
 use super::tables::{KnownPartials, KnownVariables};
 use crate::table::{Side, kind};
 
@@ -20,6 +21,16 @@ pub struct Table {
 impl Table {
     pub fn new(known: Arc<KnownVariables>, partials: Option<Arc<KnownPartials>>) -> Self {
         Self { known, partials }
+    }
+
+    /// Whether both were built from the same metadata, at the same time.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let partials = match (&self.partials, &other.partials) {
+            (Some(mine), Some(others)) => Arc::ptr_eq(mine, others),
+            (None, None) => true,
+            _ => false,
+        };
+        partials && Arc::ptr_eq(&self.known, &other.known)
     }
 
     fn inputs(&self) -> Shelf<'_> {
@@ -124,49 +135,62 @@ impl Table {
         Ok((inputs, outputs, discrete_inputs, discrete_outputs))
     }
 
-    /// The messages of a reply that carries outputs.
-    #[pyo3(signature = (outputs, discrete_outputs, num_double))]
+    /// Writes a reply that carries outputs: a list of messages, or `to`, the native call that has sent them.
+    #[pyo3(signature = (outputs, discrete_outputs, num_double, to = None))]
     fn write_outputs<'py>(
         &self,
         py: Python<'py>,
         outputs: &Bound<'py, PyAny>,
         discrete_outputs: Option<&Bound<'py, PyAny>>,
         num_double: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let mut outbox = Outbox::new(py, num_double)?;
-        outbox.variables(self.outputs().role, outputs, Declared::Required)?;
-        outbox.discrete(kind::DISCRETE_OUTPUT, discrete_outputs)?;
-        outbox.into_list()
+        to: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        written(py, to, |sink| {
+            let mut outbox = Outbox::new(num_double, sink)?;
+            outbox.variables(self.outputs().role, &pairs(outputs)?, Declared::Required)?;
+            outbox.discrete(kind::DISCRETE_OUTPUT, discrete_outputs)
+        })
     }
 
-    /// The messages of a reply that carries residuals.
+    /// Writes a reply that carries residuals; see `write_outputs`.
+    #[pyo3(signature = (residuals, num_double, to = None))]
     fn write_residuals<'py>(
         &self,
         py: Python<'py>,
         residuals: &Bound<'py, PyAny>,
         num_double: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let mut outbox = Outbox::new(py, num_double)?;
-        outbox.variables(self.residuals().role, residuals, Declared::Required)?;
-        outbox.into_list()
+        to: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        written(py, to, |sink| {
+            let residuals = pairs(residuals)?;
+            Outbox::new(num_double, sink)?.variables(
+                self.residuals().role,
+                &residuals,
+                Declared::Required,
+            )
+        })
     }
 
-    /// The messages of a reply that carries partials.
+    /// Writes a reply that carries partials; see `write_outputs`.
+    #[pyo3(signature = (partials, num_double, to = None))]
     fn write_partials<'py>(
         &self,
         py: Python<'py>,
         partials: &Bound<'py, PyAny>,
         num_double: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let mut outbox = Outbox::new(py, num_double)?;
-        outbox.partials(self.declared_partials()?.role, partials)?;
-        outbox.into_list()
+        to: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let role = self.declared_partials()?.role;
+        written(py, to, |sink| {
+            Outbox::new(num_double, sink)?.partials(role, &pairs(partials)?)
+        })
     }
 
     // The client's half.
 
-    /// The messages of a request.
-    #[pyo3(signature = (inputs, outputs, discrete_inputs, discrete_outputs, num_double))]
+    /// Writes a request: a list of messages, or `to`, the native call that has sent them.
+    #[pyo3(signature = (inputs, outputs, discrete_inputs, discrete_outputs, num_double, to = None))]
+    #[expect(clippy::too_many_arguments, reason = "a request has four parts")]
     fn write_request<'py>(
         &self,
         py: Python<'py>,
@@ -175,19 +199,19 @@ impl Table {
         discrete_inputs: Option<&Bound<'py, PyAny>>,
         discrete_outputs: Option<&Bound<'py, PyAny>>,
         num_double: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        ndarrays_only(inputs)?;
-        if let Some(outputs) = outputs {
-            ndarrays_only(outputs)?;
-        }
-        let mut outbox = Outbox::new(py, num_double)?;
-        outbox.variables(self.inputs().role, inputs, Declared::IfKnown)?;
-        if let Some(outputs) = outputs {
-            outbox.variables(self.outputs().role, outputs, Declared::IfKnown)?;
-        }
-        outbox.discrete(kind::DISCRETE_INPUT, discrete_inputs)?;
-        outbox.discrete(kind::DISCRETE_OUTPUT, discrete_outputs)?;
-        outbox.into_list()
+        to: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let inputs = arrays_of(inputs)?;
+        let outputs = outputs.map(arrays_of).transpose()?;
+        written(py, to, |sink| {
+            let mut outbox = Outbox::new(num_double, sink)?;
+            outbox.variables(self.inputs().role, &inputs, Declared::IfKnown)?;
+            if let Some(outputs) = &outputs {
+                outbox.variables(self.outputs().role, outputs, Declared::IfKnown)?;
+            }
+            outbox.discrete(kind::DISCRETE_INPUT, discrete_inputs)?;
+            outbox.discrete(kind::DISCRETE_OUTPUT, discrete_outputs)
+        })
     }
 
     /// Reads a reply that carries outputs: the continuous and the discrete ones.

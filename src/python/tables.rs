@@ -66,6 +66,31 @@ impl Tables {
         Ok(Table::new(known, partials.transpose()?))
     }
 
+    /// The table that was built last, with or without partials; None where there is none. The metadata may say
+    /// something else by now: `changed` tells.
+    fn latest(&self, with_partials: bool) -> Option<Table> {
+        let known = lock(&self.variables).clone()?;
+        let known = Arc::clone(&known.built);
+        if !with_partials {
+            return Some(Table::new(known, None));
+        }
+        let partials = lock(&self.partials).clone()?;
+        let partials = Arc::clone(&partials.built);
+        Arc::ptr_eq(&partials.of, &known).then(|| Table::new(known, Some(partials)))
+    }
+
+    /// The table of the given metadata, where that is not `table`; else None.
+    #[pyo3(signature = (table, variables, partials = None))]
+    fn changed(
+        &self,
+        table: &Bound<'_, Table>,
+        variables: &Bound<'_, PyAny>,
+        partials: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<Table>> {
+        let now = self.get(variables, partials)?;
+        Ok((!now.is_same(table.get())).then_some(now))
+    }
+
     #[allow(clippy::unused_self)]
     fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, Bound<'py, PyTuple>) {
         (py.get_type::<Self>(), PyTuple::empty(py))

@@ -103,15 +103,19 @@ impl<'t> Inbox<'t> {
         }
     }
 
-    /// Whether every variable that has come has come whole. To be asked at the end of the stream.
+    /// Whether every variable that has come has come whole; `absent` is told the role and the slot of each that has
+    /// not come at all. To be asked at the end of the stream.
     ///
     /// # Errors
     /// [`Error::Incomplete`] with the first variable of which only a part was sent: it has another size than this
     /// side believes, and zeros in place of the rest would be wrong numbers.
-    pub fn finish(&mut self) -> Result<(), Error> {
-        for ((role, _), progress) in self.roles.iter().zip(std::mem::take(&mut self.progress)) {
-            for (slot, progress) in role.slots().iter().zip(progress) {
-                if let Some(missing) = progress.missing(slot.size) {
+    pub fn finish(&mut self, mut absent: impl FnMut(usize, usize)) -> Result<(), Error> {
+        let progress = std::mem::take(&mut self.progress);
+        for (at_role, ((role, _), progress)) in self.roles.iter().zip(progress).enumerate() {
+            for (at_slot, (slot, progress)) in role.slots().iter().zip(progress).enumerate() {
+                if progress.has_nothing() {
+                    absent(at_role, at_slot);
+                } else if let Some(missing) = progress.missing(slot.size) {
                     return Err(Error::Incomplete {
                         kind: role.kind(),
                         label: slot.label(),
@@ -314,7 +318,7 @@ mod tests {
             for message in messages {
                 inbox.place(message).expect("fits");
             }
-            inbox.finish().map_err(|error| error.to_string())
+            inbox.finish(|_, _| {}).map_err(|error| error.to_string())
         };
         let first = message("x", kind::INPUT, 0, 3, &[1.0; 4]);
         let last = message("x", kind::INPUT, 4, 5, &[1.0; 2]);

@@ -50,12 +50,17 @@ impl Progress {
         self.rest = apart;
     }
 
+    /// Whether no value has come.
+    #[must_use]
+    pub fn has_nothing(&self) -> bool {
+        self.prefix == 0 && self.rest.is_empty()
+    }
+
     /// The first values that are missing of a variable of `size` of which others have come. A variable that was
-    /// not sent at all lacks nothing: it stays zero.
+    /// not sent at all lacks nothing: it is zero.
     #[must_use]
     pub fn missing(mut self, size: usize) -> Option<Range<usize>> {
-        let untouched = self.prefix == 0 && self.rest.is_empty();
-        if untouched || self.prefix >= size {
+        if self.has_nothing() || self.prefix >= size {
             return None;
         }
         self.tidy();

@@ -76,10 +76,21 @@ impl Encoding {
 
     /// The message made of `parts`, compressed; `None` where that would not make it smaller.
     #[must_use]
+    #[inline]
     pub fn compress(self, parts: &[&[u8]]) -> Option<Vec<u8>> {
         if self == Self::Identity {
             return None;
         }
+        match self {
+            Self::Identity => None,
+            Self::Deflate | Self::Gzip => self.deflate(parts),
+        }
+    }
+
+    /// Apart from `compress`: a compressor has 50 kB on the stack, which messages that are not compressed must not
+    /// pay for.
+    #[inline(never)]
+    fn deflate(self, parts: &[&[u8]]) -> Option<Vec<u8>> {
         let size = parts.iter().map(|part| part.len()).sum::<usize>();
         let out = Vec::with_capacity(size / 2);
         let compressed = match self {
@@ -100,6 +111,7 @@ impl Encoding {
     ///
     /// # Errors
     /// `TooLarge` as soon as the limit is passed, so that a bomb takes no more memory than that; `Malformed`.
+    #[inline(never)]
     pub fn inflate(self, data: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), InflateError> {
         out.clear();
         match self {

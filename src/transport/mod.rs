@@ -6,6 +6,7 @@
 pub mod client;
 pub mod code;
 pub mod compression;
+pub mod ends;
 pub mod fork;
 pub mod framing;
 pub mod link;
@@ -13,12 +14,14 @@ pub mod metadata;
 mod percent;
 pub mod pool;
 pub mod reactor;
+pub mod server;
 pub mod signal;
 pub mod socket;
 pub mod status;
 pub mod target;
 pub mod threads;
 pub mod timeout;
+pub mod writer;
 pub mod tls;
 
 use std::task::Poll;

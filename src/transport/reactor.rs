@@ -205,6 +205,12 @@ impl Reactor {
         self.standby.wake();
     }
 
+    /// As `wake_standby`, unless it drives: then it will look by itself.
+    pub fn rouse_standby(&self) {
+        self.standby.wanted.store(true, Ordering::SeqCst);
+        self.standby.wake();
+    }
+
     fn wake(&self) {
         // It fails only where the system is out of resources; the driver then wakes when its slice is over.
         drop(self.waker.wake());

@@ -24,6 +24,9 @@ const INHERITED: &str = "The call was made before os.fork(), by the parent proce
 /// What a call ends with that nobody has any more.
 const ABANDONED: &str = "Cancelled upon garbage collection!";
 
+/// What a call ends with whose `with` block was left before its end.
+const LEFT: &str = "Locally cancelled by application!";
+
 /// A call as Python's classes and the tables use it.
 #[pyclass(frozen, module = "philote_fast._core")]
 pub struct NativeCall {
@@ -206,6 +209,25 @@ impl NativeCall {
         };
         let code = Code::from_number(code).ok_or_else(|| PyValueError::new_err("no such code"))?;
         Ok(py.detach(|| call.end(Status::new(code, details))))
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    /// Cancel the call, unless it has ended.
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) {
+        if let Some(call) = self.live()
+            && !call.has_ended()
+        {
+            py.detach(|| call.end(Status::new(Code::Cancelled, LEFT)));
+        }
     }
 
     /// Return the seconds that are left, or None where there is no limit.

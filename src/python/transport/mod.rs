@@ -3,8 +3,12 @@
 mod call;
 mod channel;
 mod credentials;
+pub mod ends;
 mod pairs;
+mod server;
+mod server_call;
 mod wait;
+pub mod wait;
 
 use pyo3::prelude::*;
 
@@ -15,6 +19,8 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<credentials::TlsServerConfig>()?;
     module.add_class::<call::NativeCall>()?;
     module.add_class::<channel::NativeChannel>()?;
+    module.add_class::<server::NativeServer>()?;
+    module.add_class::<server_call::NativeServerCall>()?;
     module.add_function(wrap_pyfunction!(forked, module)?)
 }
 

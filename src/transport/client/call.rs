@@ -182,6 +182,12 @@ impl Call {
         })
     }
 
+    /// The code that it has ended with, if it has.
+    #[must_use]
+    pub fn code(&self) -> Option<Code> {
+        lock(&self.receiving).status().map(|status| status.code)
+    }
+
     /// Whether the call was seen to have ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
@@ -198,7 +204,7 @@ impl Call {
     }
 
     /// Ends the call because what the peer has sent is no good, though it may have told a success.
-    fn fail(&self, status: Status) {
+    pub(super) fn fail(&self, status: Status) {
         lock(&self.receiving).overrule(status);
         self.release();
     }

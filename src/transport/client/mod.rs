@@ -6,6 +6,7 @@ mod call;
 mod channel;
 mod connection;
 mod dial;
+mod exchange;
 mod options;
 mod receiving;
 mod request;

@@ -1,0 +1,261 @@
+//! All messages of one direction of a call: encoded whole, then sent.
+
+use std::task::Poll;
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use super::Ended;
+use super::ends::Exchange;
+use super::framing::{Framer, FramingError, SEGMENT};
+
+/// Up to so many bytes nothing is sent before the last message has been added: an error on the way has then sent
+/// nothing, and every value is that of one moment. More would take too much memory beside the arrays it comes from.
+pub const WHOLE: usize = 32 << 20;
+
+/// Frames messages, and sends them through a call.
+#[derive(Debug)]
+pub struct Writer {
+    framer: Framer,
+    /// A segment that is being sent.
+    leaving: Option<Bytes>,
+    /// Whether sending has begun before the end of the messages.
+    begun: bool,
+    /// Why no more can be sent.
+    refused: Option<FramingError>,
+    ended: bool,
+}
+
+impl Writer {
+    /// A writer that frames as `framer` does.
+    #[must_use]
+    pub fn new(framer: Framer) -> Self {
+        Self {
+            framer,
+            leaving: None,
+            begun: false,
+            refused: None,
+            ended: false,
+        }
+    }
+
+    /// Adds the message that is made of `parts`. True where what has been added must be sent before more is.
+    pub fn add(&mut self, parts: &[&[u8]]) -> bool {
+        if self.ended || self.refused.is_some() {
+            return false;
+        }
+        if let Err(error) = self.framer.message(parts) {
+            self.refused = Some(error);
+        }
+        self.framer.pending() > if self.begun { SEGMENT } else { WHOLE }
+    }
+
+    /// Sends the segments that are filled; at the end of the messages (`last`) all that is left. To be called again
+    /// where it has waited until `until`. Whatever becomes of the call, its status tells.
+    pub fn send(&mut self, call: &dyn Exchange, last: bool, until: Instant) -> Poll<()> {
+        if let Some(error) = self.refused.take() {
+            call.refuse(error);
+            self.ended = true;
+        }
+        if self.ended {
+            return Poll::Ready(());
+        }
+        self.begun = true;
+        if last {
+            self.framer.flush();
+        }
+        loop {
+            let Some(segment) = self.leaving.take().or_else(|| self.framer.segment()) else {
+                // Without any message there is still an end to tell.
+                return if last {
+                    self.end(call, until)
+                } else {
+                    Poll::Ready(())
+                };
+            };
+            let is_last = last && self.framer.is_empty();
+            match call.send(&segment, is_last, until) {
+                Poll::Pending => {
+                    self.leaving = Some(segment);
+                    return Poll::Pending;
+                }
+                Poll::Ready(Err(Ended)) => self.ended = true,
+                Poll::Ready(Ok(())) => self.ended = is_last,
+            }
+            if self.ended {
+                return Poll::Ready(());
+            }
+        }
+    }
+
+    fn end(&mut self, call: &dyn Exchange, until: Instant) -> Poll<()> {
+        call.send(&Bytes::new(), true, until)
+            .map(|_| self.ended = true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::super::compression::Encoding;
+    use super::super::framing::MessageReader;
+    use super::super::{Incoming, Outgoing};
+    use super::*;
+
+    /// Takes what is sent; every second time it is asked to wait.
+    #[derive(Default)]
+    struct Fake {
+        sent: Mutex<Vec<(Bytes, bool)>>,
+        refused: Mutex<Option<FramingError>>,
+        asked: Mutex<usize>,
+        ends_after: Option<usize>,
+    }
+
+    impl Fake {
+        fn sent(&self) -> Vec<(Bytes, bool)> {
+            self.sent.lock().expect("not poisoned").clone()
+        }
+    }
+
+    impl Outgoing for Fake {
+        fn send(&self, segment: &Bytes, last: bool, _: Instant) -> Poll<Result<(), Ended>> {
+            let mut asked = self.asked.lock().expect("not poisoned");
+            *asked += 1;
+            if *asked % 2 == 1 {
+                return Poll::Pending;
+            }
+            let mut sent = self.sent.lock().expect("not poisoned");
+            if self.ends_after == Some(sent.len()) {
+                return Poll::Ready(Err(Ended));
+            }
+            sent.push((segment.clone(), last));
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    impl Incoming for Fake {
+        fn fill(&self, _: &mut MessageReader, _: Instant) -> Poll<bool> {
+            Poll::Ready(false)
+        }
+    }
+
+    impl Exchange for Fake {
+        fn framer(&self) -> Framer {
+            framer(usize::MAX)
+        }
+
+        fn reader(&self) -> MessageReader {
+            MessageReader::new(usize::MAX, Encoding::Identity)
+        }
+
+        fn is_whole(&self) -> bool {
+            self.refused.lock().expect("not poisoned").is_none()
+        }
+
+        fn refuse(&self, error: FramingError) {
+            *self.refused.lock().expect("not poisoned") = Some(error);
+        }
+    }
+
+    fn framer(limit: usize) -> Framer {
+        Framer::new(limit, Encoding::Identity)
+    }
+
+    fn finish(writer: &mut Writer, call: &Fake, last: bool) {
+        let until = Instant::now();
+        let mut slices = 0;
+        while writer.send(call, last, until).is_pending() {
+            slices += 1;
+            assert!(slices < 1000, "it never ends");
+        }
+    }
+
+    fn messages(sent: &[(Bytes, bool)]) -> Vec<Vec<u8>> {
+        let mut reader = MessageReader::new(usize::MAX, Encoding::Identity);
+        for (segment, _) in sent {
+            reader.push(segment.clone());
+        }
+        let mut found = Vec::new();
+        while let Some(message) = reader.read().expect("well framed") {
+            found.push(message.to_vec());
+        }
+        assert!(reader.is_clean_end());
+        found
+    }
+
+    #[test]
+    fn small_messages_leave_together_at_the_end() {
+        let call = Fake::default();
+        let mut writer = Writer::new(call.framer());
+        assert!(!writer.add(&[b"one"]));
+        assert!(!writer.add(&[b"tw", b"o"]));
+        assert!(call.sent().is_empty());
+        finish(&mut writer, &call, true);
+        let sent = call.sent();
+        assert_eq!(messages(&sent), [b"one", b"two"]);
+        assert_eq!(sent.len(), 1);
+        assert!(sent[0].1);
+    }
+
+    #[test]
+    fn no_message_is_an_end_too() {
+        let call = Fake::default();
+        finish(&mut Writer::new(call.framer()), &call, true);
+        assert_eq!(call.sent(), [(Bytes::new(), true)]);
+    }
+
+    #[test]
+    fn more_than_can_be_kept_leaves_on_the_way_and_in_order() {
+        let call = Fake::default();
+        let mut writer = Writer::new(call.framer());
+        let values: Vec<Vec<u8>> = (0..9_u8).map(|n| vec![n; WHOLE / 4]).collect();
+        let mut before_the_end = 0;
+        for value in &values {
+            if writer.add(&[value]) {
+                finish(&mut writer, &call, false);
+                before_the_end = call.sent().len();
+            }
+            assert!(writer.framer.pending() <= WHOLE + WHOLE / 4 + 5);
+        }
+        assert!((1..values.len()).contains(&before_the_end));
+        finish(&mut writer, &call, true);
+        let sent = call.sent();
+        assert!(messages(&sent) == values);
+        let ends: Vec<bool> = sent.iter().map(|(_, last)| *last).collect();
+        assert_eq!(ends.iter().filter(|last| **last).count(), 1);
+        assert_eq!(ends.last(), Some(&true));
+    }
+
+    #[test]
+    fn a_message_over_the_limit_ends_the_call_and_nothing_of_it_is_sent() {
+        let call = Fake::default();
+        let mut writer = Writer::new(framer(3));
+        writer.add(&[b"one"]);
+        writer.add(&[b"four"]);
+        writer.add(&[b"two"]);
+        finish(&mut writer, &call, true);
+        assert!(call.sent().is_empty());
+        let refused = *call.refused.lock().expect("not poisoned");
+        let expected = FramingError::TooLargeToSend { size: 4, limit: 3 };
+        assert_eq!(refused, Some(expected));
+    }
+
+    #[test]
+    fn a_call_that_is_over_takes_no_more() {
+        let call = Fake {
+            ends_after: Some(1),
+            ..Fake::default()
+        };
+        let mut writer = Writer::new(call.framer());
+        let large = vec![1; WHOLE / 2];
+        for _ in 0..4 {
+            if writer.add(&[&large]) {
+                finish(&mut writer, &call, false);
+            }
+        }
+        finish(&mut writer, &call, true);
+        assert_eq!(call.sent().len(), 1);
+        assert!(!writer.add(&[&large]), "what is added is dropped");
+    }
+}

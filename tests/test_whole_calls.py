@@ -1,0 +1,172 @@
+"""Calls that are written and read whole, on a native channel to a server of grpcio's."""
+
+import contextlib
+import re
+import threading
+
+import grpc
+import numpy as np
+import philote_mdo.general as pmdo
+import philote_mdo.generated.data_pb2 as data
+import pytest
+from philote_mdo.utils import PhiloteServerError, PhiloteValidationError
+
+import philote_fast
+from philote_fast import _core
+from philote_fast.errors import MalformedMessageError
+
+from . import local, made
+from .made import Explicit, output
+
+#: More than is kept before it is sent.
+LARGE = 6_000_000
+
+
+@pytest.fixture
+def hostile():
+    """A server that answers what it is told, and a client of it with two inputs and an output."""
+    with made.hostile() as (address, replies), philote_fast.insecure_channel(address) as channel:
+        client = pmdo.ExplicitClient(channel)
+        client._var_meta[:] = [
+            data.VariableMetaData(type=data.kInput, name="a", shape=[2]),
+            data.VariableMetaData(type=data.kInput, name="b", shape=[2]),
+            data.VariableMetaData(type=data.kOutput, name="f", shape=[2]),
+        ]
+        yield client, replies
+
+
+def ones(**sizes):
+    return {name: np.ones(size) for name, size in sizes.items()}
+
+
+def test_a_call_and_its_reply(hostile):
+    client, replies = hostile
+    replies.append(output("f", [3.0, 4.0]))
+    assert client.run_compute(ones(a=2, b=2))["f"].tolist() == [3.0, 4.0]
+    (request,) = replies.requests
+    assert [message.continuous.name for message in request] == ["a", "b"]
+
+
+def test_no_inputs_are_a_request_too(hostile):
+    client, replies = hostile
+    assert client.run_compute({})["f"].tolist() == [0.0, 0.0]
+    assert replies.requests == [[]]
+
+
+@pytest.mark.parametrize(
+    ("second", "error"),
+    [
+        (np.ones(3), PhiloteValidationError),
+        ([1.0, 2.0], PhiloteValidationError),
+        (np.array([1j, 1j]), TypeError),
+    ],
+    ids=["size", "list", "complex"],
+)
+def test_an_error_in_the_second_variable_has_sent_nothing(hostile, second, error):
+    client, replies = hostile
+    with pytest.raises(error, match="b"):
+        client.run_compute({"a": np.ones(2), "b": second})
+    replies.append(output("f", [1.0, 1.0]))
+    client.run_compute(ones(a=2, b=2))
+    assert len(replies.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "text"),
+    [
+        (b"\xff", MalformedMessageError, "Exception deserializing response!"),
+        (output("f", [1.0]), PhiloteValidationError, "'f'"),
+        (output("g", [1.0, 1.0]), PhiloteValidationError, "'g'"),
+    ],
+    ids=["malformed", "incomplete", "undeclared"],
+)
+def test_a_reply_that_is_refused(hostile, reply, error, text):
+    client, replies = hostile
+    replies.append(reply)
+    with pytest.raises(error, match=text):
+        client.run_compute(ones(a=2, b=2))
+    replies[:] = [output("f", [1.0, 1.0])]
+    assert client.run_compute(ones(a=2, b=2))["f"].tolist() == [1.0, 1.0]
+
+
+def test_a_reply_over_the_limit_and_the_call_after_it(hostile):
+    client, replies = hostile
+    replies.append(b"\x0a" * (4 << 20) + b"\x0a")
+    text = re.escape("larger than max (4194305 vs. 4194304)")
+    with pytest.raises(PhiloteServerError, match=text) as info:
+        client.run_compute(ones(a=2, b=2))
+    assert info.value.__cause__.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    replies[:] = [output("f", [1.0, 1.0])]
+    client.run_compute(ones(a=2, b=2))
+
+
+def test_a_request_over_the_limit_is_not_sent():
+    options = [("grpc.max_send_message_length", 1000)]
+    with (
+        made.hostile() as (address, replies),
+        philote_fast.insecure_channel(address, options) as channel,
+    ):
+        client = pmdo.ExplicitClient(channel)
+        with pytest.raises(PhiloteServerError, match="Sent message larger than max") as info:
+            client.run_compute(ones(a=2, b=200))
+        assert info.value.__cause__.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert replies.requests == []
+
+
+@contextlib.contextmanager
+def served(discipline):
+    """Serve a discipline; gives a client on a native channel."""
+    with (
+        local.served(pmdo.ExplicitServer(discipline=discipline)) as address,
+        philote_fast.insecure_channel(address) as channel,
+    ):
+        client = pmdo.ExplicitClient(channel)
+        local.set_up(client)
+        yield client
+
+
+def large():
+    """A discipline of one small and one large variable, and an event that its compute sets."""
+    called = threading.Event()
+
+    def compute(inputs, outputs):
+        called.set()
+        outputs.update(y=inputs["x"] * 2, z=inputs["w"])
+
+    return Explicit({"x": (LARGE,), "w": (2,)}, {"y": (LARGE,), "z": (2,)}, compute), called
+
+
+def test_more_than_is_kept_arrives_whole():
+    discipline, _ = large()
+    x = np.arange(float(LARGE))
+    with served(discipline) as client:
+        outputs = client.run_compute({"x": x, "w": np.ones(2)})
+    assert np.array_equal(outputs["y"], 2 * x)
+    assert outputs["z"].tolist() == [1.0, 1.0]
+
+
+def test_an_error_after_some_of_it_was_sent_cancels_the_call():
+    discipline, called = large()
+    with served(discipline) as client:
+        with pytest.raises(PhiloteValidationError, match="'w'"):
+            client.run_compute(ones(x=LARGE, w=3))
+        assert not called.is_set()
+        assert client.run_compute(ones(x=LARGE, w=2))["z"].tolist() == [1.0, 1.0]
+
+
+def test_only_a_native_call_can_be_written_to():
+    table = _core.Tables().get([])
+    with pytest.raises(TypeError, match="a native call is expected"):
+        table.write_request({}, None, None, None, 100, object())
+    with pytest.raises(TypeError, match="a native call is expected"):
+        _core.write_messages([b""], object())
+    assert _core.write_messages([b"", b"x"]) == [b"", b"x"]
+
+
+def test_an_error_of_the_iterator_ends_the_reading():
+    def replies():
+        yield b""
+        raise KeyError("lost")
+
+    with pytest.raises(KeyError, match="lost"):
+        _core.read_nothing(replies())
