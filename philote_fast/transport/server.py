@@ -11,7 +11,9 @@ from typing import Any
 import grpc
 
 from philote_fast._core import NativeServer, NativeServerCall
+from philote_fast.transport import fork as _fork  # noqa: F401  children leave servers alone
 from philote_fast.transport.context import LOGGER, Context
+from philote_fast.transport.credentials import server_config
 from philote_fast.transport.handlers import run
 from philote_fast.transport.lookup import Accepted, Lookup
 from philote_fast.transport.server_options import native_options
@@ -201,8 +203,6 @@ class Server(grpc.Server):  # type: ignore[misc]
 
     def add_secure_port(self, address: str, server_credentials: grpc.ServerCredentials) -> int:
         """Listen on an address with TLS, and return its port."""
-        from philote_fast.transport.credentials import server_config
-
         return self._add_port(address, server_config(server_credentials))
 
     def _add_port(self, address: str, tls: Any) -> int:
