@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from gains import machine, render
-from gains.cases import Target, all_cases
+from gains.cases import all_cases
 from gains.children import Server, Worker
 from gains.compare import judge
 from gains.flavours import STOCK
 from gains.memory import NATURAL
+from gains.model import Target
 from gains.subjects import SUBJECTS
 
 FASTER = judge(Target("a", "b", at_least=3), {"a": [1.0, 2.0, 1.0], "b": [4.0, 4.0, 4.0]})
@@ -54,7 +55,7 @@ def test_a_server_ends_when_it_is_closed() -> None:
 
 
 def test_a_worker_times_what_it_prepared_and_tells_of_errors() -> None:
-    with Worker(STOCK, NATURAL) as worker:
+    with Worker(STOCK, STOCK, NATURAL) as worker:
         assert worker.ask(do="prepare", subject="chunk_indices", size=2) > 0
         assert worker.ask(do="time", subject="chunk_indices", size=2) > 0.0
         with pytest.raises(RuntimeError, match="KeyError"):

@@ -76,8 +76,8 @@ class Server(Child):
 class Worker(Child):
     """A process of one flavour that prepares subjects and times them when asked."""
 
-    def __init__(self, flavour: str, memory: str) -> None:
-        super().__init__("gains.worker", flavour, memory)
+    def __init__(self, flavour: str, server_flavour: str, memory: str) -> None:
+        super().__init__("gains.worker", flavour, server_flavour, memory)
 
     def ask(self, **request: Any) -> Any:
         """Send a request and wait for its result."""

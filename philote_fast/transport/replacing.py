@@ -34,8 +34,10 @@ def replace() -> None:
 
 def restore() -> None:
     """Give ``grpc`` its own constructors back. What was made meanwhile stays native."""
-    native = _native()
     with _lock:
+        if not _stock:
+            return
+        native = _native()
         bindings.rebind({id(native[name]): stock for name, stock in _stock.items()})
         _stock.clear()
 
