@@ -15,6 +15,13 @@ HOME = Path(__file__).resolve().parent.parent
 # A child that does not end by itself within this many seconds is killed.
 PATIENCE = 10
 
+_running: set[int] = set()
+
+
+def running() -> list[int]:
+    """Give the identifiers of the children that are not closed."""
+    return sorted(_running)
+
 
 class Child:
     """A module of this package run in a process of its own, spoken to by lines."""
@@ -24,6 +31,7 @@ class Child:
         self.process = subprocess.Popen(
             self.command, cwd=HOME, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
+        _running.add(self.process.pid)
 
     def __enter__(self) -> Child:
         return self
@@ -63,6 +71,7 @@ class Child:
             self.process.kill()
             self.process.wait()
         self.process.stdout.close()
+        _running.discard(self.process.pid)
 
 
 class Server(Child):
