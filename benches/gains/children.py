@@ -49,15 +49,22 @@ class Child:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            code = self.process.wait(PATIENCE)
-            raise RuntimeError(f"{' '.join(self.command)} ended with exit code {code}")
+            raise self.gone()
         return line
 
     def write_line(self, line: str) -> None:
         """Send a line to the child."""
         assert self.process.stdin is not None
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError as error:
+            raise self.gone() from error
+
+    def gone(self) -> RuntimeError:
+        """Give the error for a child that has ended before its time; it has told why itself."""
+        code = self.process.wait(PATIENCE)
+        return RuntimeError(f"{' '.join(self.command)} ended with exit code {code}")
 
     def close(self) -> None:
         """End the child by closing its input, by force if that does not help."""
