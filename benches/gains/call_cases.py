@@ -10,8 +10,10 @@ BULK = 250_000
 # Doubles of the arrays that the memory of a call is measured with: 200 MB each way.
 VAST = 25_000_000
 # Threads of a server of grpcio hand calls to one another, and its streams of many messages are fast
-# in one process and slow in the next: many processes, few samples of each.
-GENERATIONS, ROUNDS = 5, 7
+# in one process and slow in the next: many processes, few samples of each. Where stock takes tenths
+# of a second, fewer still: the whole report is to take minutes.
+GENERATIONS = 5
+ROUNDS, SLOW_ROUNDS = 9, 4
 THREADS = (1, 4, 16)
 # How much longer a call may take from 16 threads than from 4 and still count as no fall: what two
 # runs of one and the same differ by.
@@ -24,11 +26,13 @@ def call(
     size: int,
     targets: tuple[Target, ...],
     rivals: dict[str, str] | None = None,
+    *,
+    rounds: int = SLOW_ROUNDS,
 ) -> Case:
     """Make a case of one call in every flavour, and of what rivals need for the same bytes."""
     sides = {flavour: Side(flavour, subject, size) for flavour in (STOCK, PEER, PATCHED, NATIVE)}
     sides |= {label: Side(RIVAL, theirs, size) for label, theirs in (rivals or {}).items()}
-    return Case(name, sides, targets, GENERATIONS, ROUNDS)
+    return Case(name, sides, targets, GENERATIONS, rounds)
 
 
 def native(times: float, at_most: dict[str, float] | None = None) -> tuple[Target, ...]:
@@ -57,6 +61,7 @@ def calls() -> list[Case]:
             1,
             (*native(12, {ZEROMQ: 0.5, RAW: 4}), *patched()),
             scalars,
+            rounds=ROUNDS,
         ),
         call(
             "100 scalars in, 100 out",
@@ -64,6 +69,7 @@ def calls() -> list[Case]:
             100,
             (*native(100, {ZEROMQ: 0.3}), *patched()),
             scalars,
+            rounds=ROUNDS,
         ),
         call(
             "1,000 scalars in, 1,000 out",
@@ -113,8 +119,8 @@ def throughput() -> Case:
         "1 scalar from many threads over one channel, time for each call",
         sides,
         (*targets, no_fall),
-        3,
-        5,
+        generations=3,
+        rounds=5,
     )
 
 
@@ -122,7 +128,7 @@ def one_side_native() -> list[Case]:
     """Give the cases of a native client with a stock server, and of the reverse."""
     both, client, server = "stock both", "native client", "native server"
 
-    def case(name: str, subject: str, size: int) -> Case:
+    def case(name: str, subject: str, size: int, rounds: int) -> Case:
         return Case(
             f"one side native, {name}",
             {
@@ -132,14 +138,14 @@ def one_side_native() -> list[Case]:
             },
             (Target(client, both, at_least=1.0), Target(server, both, at_least=1.0)),
             GENERATIONS,
-            ROUNDS,
+            rounds,
         )
 
     return [
-        case("1 scalar", "call.scalars", 1),
-        case("100 scalars", "call.scalars", 100),
-        case("1,000 scalars", "call.scalars", 1000),
-        case("250,000 doubles", "call.echo", BULK),
+        case("1 scalar", "call.scalars", 1, ROUNDS),
+        case("100 scalars", "call.scalars", 100, ROUNDS),
+        case("1,000 scalars", "call.scalars", 1000, SLOW_ROUNDS),
+        case("250,000 doubles", "call.echo", BULK, SLOW_ROUNDS),
     ]
 
 
