@@ -39,7 +39,7 @@ def measure(only: str, quick: bool) -> render.Results:
     for case in all_cases():
         if only in case.name:
             medians = run(case, lambda text: print(text, file=sys.stderr, flush=True), quick)
-            results[case.name] = [judge(target, medians) for target in case.targets]
+            results[case.name] = [judge(target, medians, case.unit) for target in case.targets]
     return results
 
 

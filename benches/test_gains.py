@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 from gains import memory
-from gains.cases import Case, Side, all_cases
+from gains.cases import all_cases
 from gains.flavours import flavoured
+from gains.model import SECONDS, Case, Side
 from gains.subjects import make
 
 SIDES = [
     pytest.param(case, label, side, id=f"{case.name}: {label}")
     for case in all_cases()
+    if case.unit == SECONDS
     for label, side in case.sides.items()
 ]
 
@@ -28,7 +30,7 @@ def test_side(
 ) -> None:
     benchmark.group = case.name
     memory.choose(case.memory)
-    with flavoured(side.flavour):
+    with flavoured(*side.process):
         subject = make(side.subject, side.size)
         try:
             subject.check(subject.run())

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import grpc
 import pytest
 from gains import machine, render
-from gains.cases import Target, all_cases
-from gains.children import Server, Worker
+from gains.cases import all_cases
+from gains.children import Server, Worker, running
 from gains.compare import judge
-from gains.flavours import STOCK
+from gains.flavours import NATIVE, PATCHED, STOCK, flavoured, server_flavour
 from gains.memory import NATURAL
-from gains.subjects import SUBJECTS
+from gains.model import BYTES, Target
+from gains.subjects import SUBJECTS, make
+from gains.subjects.peak import forget_peak, kilobytes
+
+import philote_fast
 
 FASTER = judge(Target("a", "b", at_least=3), {"a": [1.0, 2.0, 1.0], "b": [4.0, 4.0, 4.0]})
 SLOWER = judge(Target("a", "b", at_most=1.2), {"a": [1.3], "b": [1.0]})
@@ -27,6 +32,12 @@ def test_ratios_go_the_way_that_the_target_says() -> None:
     assert (FASTER.ratio, FASTER.low, FASTER.high, FASTER.met) == (4.0, 2.0, 4.0, True)
     assert (SLOWER.ratio, SLOWER.met) == (1.3, False)
     assert judge(Target("a", "b"), {"a": [1.0], "b": [2.0]}).met is None
+
+
+def test_bytes_are_written_as_bytes() -> None:
+    outcome = judge(Target("a", "b", at_most=0.5), {"a": [3e7], "b": [2e8]}, BYTES)
+    table = render.markdown({"vast": [outcome]}, machine.describe())
+    assert "| a: 30 MB | b: 200 MB | 0.15 times the memory | at most 0.5 | met |" in table
 
 
 def test_the_block_of_a_document_is_replaced() -> None:
@@ -54,9 +65,63 @@ def test_a_server_ends_when_it_is_closed() -> None:
 
 
 def test_a_worker_times_what_it_prepared_and_tells_of_errors() -> None:
-    with Worker(STOCK, NATURAL) as worker:
+    with Worker(STOCK, STOCK, NATURAL) as worker:
         assert worker.ask(do="prepare", subject="chunk_indices", size=2) > 0
         assert worker.ask(do="time", subject="chunk_indices", size=2) > 0.0
         with pytest.raises(RuntimeError, match="KeyError"):
             worker.ask(do="time", subject="chunk_indices", size=3)
     assert worker.process.returncode == 0
+
+
+def test_a_call_has_two_flavours() -> None:
+    stock = grpc.server
+    with flavoured(NATIVE, STOCK):
+        assert philote_fast.installed()
+        assert server_flavour() == STOCK
+        assert grpc.server is philote_fast.server
+    with flavoured(PATCHED):
+        assert server_flavour() == PATCHED
+        assert grpc.server is stock
+    assert grpc.server is stock
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("raw.scalars", 3),
+        ("raw.echo", 250_000),
+        ("zeromq.scalars", 3),
+        ("flight.echo", 1000),
+        ("call.threads", 4),
+    ],
+)
+def test_what_the_calls_are_compared_with(name: str, size: int) -> None:
+    subject = make(name, size)
+    assert len(running()) == 1
+    try:
+        for _ in range(2):
+            subject.check(subject.run())
+        with pytest.raises((AssertionError, TypeError)):
+            subject.check([None])
+    finally:
+        subject.close()
+    assert running() == []
+
+
+@pytest.mark.parametrize("side", ["peak.client", "peak.server"])
+def test_the_peak_of_a_call_is_found(side: str) -> None:
+    subject = make(side, 1_000_000)
+    try:
+        # Stock boxes the doubles of a message, so that it takes something on each side.
+        assert 0 < subject.run() < 1e9
+    finally:
+        subject.close()
+
+
+def test_a_peak_is_noticed_after_it_has_gone() -> None:
+    before = forget_peak("self")
+    block = bytearray(50_000_000)
+    block[::4096] = b"x" * len(block[::4096])
+    del block
+    assert kilobytes("self", "VmHWM") * 1024 - before > 45_000_000
+    assert forget_peak("self") - before < 25_000_000

@@ -44,6 +44,18 @@ def test_patched(when, sdist, tmp_path):
     assert outcome.report["stock"] == []
 
 
+def test_on_the_native_transport(sdist, tmp_path):
+    """Under ``philote-fast run`` every channel and server of the suite is native."""
+    outcome = suite.run(sdist, tmp_path, when="run", deselect=CHANGED)
+    counted = (outcome.passed, outcome.failed, outcome.skipped)
+    assert counted == (ALL - len(CHANGED), 0, 0), outcome.output
+    assert outcome.report["stock"] == []
+    assert set(outcome.report["made"]) == {
+        "channels of philote_fast",
+        "servers of philote_fast",
+    }
+
+
 def test_each_change_is_one(sdist, tmp_path):
     """The deselected tests do fail with the patches: none is left out without need."""
     outcome = suite.run(sdist, tmp_path, when="first", only=CHANGED)

@@ -15,6 +15,13 @@ HOME = Path(__file__).resolve().parent.parent
 # A child that does not end by itself within this many seconds is killed.
 PATIENCE = 10
 
+_running: set[int] = set()
+
+
+def running() -> list[int]:
+    """Give the identifiers of the children that are not closed."""
+    return sorted(_running)
+
 
 class Child:
     """A module of this package run in a process of its own, spoken to by lines."""
@@ -24,6 +31,7 @@ class Child:
         self.process = subprocess.Popen(
             self.command, cwd=HOME, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
+        _running.add(self.process.pid)
 
     def __enter__(self) -> Child:
         return self
@@ -41,15 +49,22 @@ class Child:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            code = self.process.wait(PATIENCE)
-            raise RuntimeError(f"{' '.join(self.command)} ended with exit code {code}")
+            raise self.gone()
         return line
 
     def write_line(self, line: str) -> None:
         """Send a line to the child."""
         assert self.process.stdin is not None
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError as error:
+            raise self.gone() from error
+
+    def gone(self) -> RuntimeError:
+        """Give the error for a child that has ended before its time; it has told why itself."""
+        code = self.process.wait(PATIENCE)
+        return RuntimeError(f"{' '.join(self.command)} ended with exit code {code}")
 
     def close(self) -> None:
         """End the child by closing its input, by force if that does not help."""
@@ -63,6 +78,7 @@ class Child:
             self.process.kill()
             self.process.wait()
         self.process.stdout.close()
+        _running.discard(self.process.pid)
 
 
 class Server(Child):
@@ -76,8 +92,8 @@ class Server(Child):
 class Worker(Child):
     """A process of one flavour that prepares subjects and times them when asked."""
 
-    def __init__(self, flavour: str, memory: str) -> None:
-        super().__init__("gains.worker", flavour, memory)
+    def __init__(self, flavour: str, server_flavour: str, memory: str) -> None:
+        super().__init__("gains.worker", flavour, server_flavour, memory)
 
     def ask(self, **request: Any) -> Any:
         """Send a request and wait for its result."""

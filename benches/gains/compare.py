@@ -7,27 +7,28 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from statistics import median
 
-from gains.cases import Case, Side, Target
 from gains.children import Worker
+from gains.model import SECONDS, Case, Side, Target
 
 
 @dataclass(frozen=True)
 class Outcome:
     """A ratio, with what it was made from and whether it is what was asked for.
 
-    `ratio` is time against time where the target says at most, else how many times faster; `low`
-    and `high` are its extremes over the generations of processes.
+    `ratio` is one figure over the other where the target says at most, else how many times faster;
+    `low` and `high` are its extremes over the generations of processes.
     """
 
     ours: str
     against: str
-    ours_seconds: float
-    against_seconds: float
+    ours_figure: float
+    against_figure: float
     ratio: float
     low: float
     high: float
     at_most: float | None
     at_least: float | None
+    unit: str = SECONDS
 
     @property
     def met(self) -> bool | None:
@@ -37,7 +38,7 @@ class Outcome:
         return None if self.at_least is None else self.ratio >= self.at_least
 
 
-# The median seconds for an item of each side, one for each generation.
+# The median figure of each side, one for each generation: seconds for an item, or bytes.
 Medians = dict[str, list[float]]
 
 
@@ -58,19 +59,19 @@ def one_generation(sides: dict[str, Side], rounds: int, memory: str) -> dict[str
     samples: dict[str, list[float]] = {label: [] for label in sides}
     with ExitStack() as stack:
         workers = {
-            flavour: stack.enter_context(Worker(flavour, memory))
-            for flavour in dict.fromkeys(side.flavour for side in sides.values())
+            process: stack.enter_context(Worker(*process, memory))
+            for process in dict.fromkeys(side.process for side in sides.values())
         }
         for side in sides.values():
-            workers[side.flavour].ask(do="prepare", subject=side.subject, size=side.size)
+            workers[side.process].ask(do="prepare", subject=side.subject, size=side.size)
         for _ in range(rounds):
             for label, side in sides.items():
-                seconds = workers[side.flavour].ask(do="time", subject=side.subject, size=side.size)
+                seconds = workers[side.process].ask(do="time", subject=side.subject, size=side.size)
                 samples[label].append(seconds)
     return samples
 
 
-def judge(target: Target, medians: Medians) -> Outcome:
+def judge(target: Target, medians: Medians, unit: str = SECONDS) -> Outcome:
     """Compare two sides of a case."""
     ours, against = medians[target.ours], medians[target.against]
 
@@ -83,11 +84,12 @@ def judge(target: Target, medians: Medians) -> Outcome:
     return Outcome(
         ours=target.ours,
         against=target.against,
-        ours_seconds=median(ours),
-        against_seconds=median(against),
+        ours_figure=median(ours),
+        against_figure=median(against),
         ratio=ratio(median(ours), median(against)),
         low=min(each),
         high=max(each),
         at_most=target.at_most,
         at_least=target.at_least,
+        unit=unit,
     )

@@ -1,6 +1,7 @@
-"""The flavours of philote-mdo that are compared: stock, the peer, patched by philote_fast.
+"""The flavours of philote-mdo that are compared, and what a process of each has.
 
-A process has one flavour at a time, since each is a set of patches over the same modules.
+A process has one flavour at a time, since each is a set of patches over the same modules. A call
+has two: that of the client's process, and that of the server's.
 """
 
 from __future__ import annotations
@@ -11,27 +12,31 @@ from contextlib import contextmanager
 STOCK = "stock"
 PEER = "peer"
 PATCHED = "patched"
-FLAVOURS = (STOCK, PEER, PATCHED)
+# Patched, and with channels and servers on the native transport, as under `philote-fast run`.
+NATIVE = "native"
+# Stock, in a process of its own for subjects that are not Philote's.
+RIVAL = "rival"
+FLAVOURS = (STOCK, PEER, PATCHED, NATIVE, RIVAL)
 
-_current = STOCK
+_server_flavour = STOCK
 
 
-def current() -> str:
-    """Name the flavour of this process."""
-    return _current
+def server_flavour() -> str:
+    """Name the flavour of the servers that this process calls."""
+    return _server_flavour
 
 
 @contextmanager
-def flavoured(flavour: str) -> Iterator[None]:
-    """Run a block with philote_mdo in one flavour."""
-    global _current
+def flavoured(flavour: str, server: str | None = None) -> Iterator[None]:
+    """Run a block with philote_mdo in one flavour, and its servers in that or in another."""
+    global _server_flavour
     _switch(flavour)
-    _current = flavour
+    _server_flavour = server or flavour
     try:
         yield
     finally:
         _switch(STOCK)
-        _current = STOCK
+        _server_flavour = STOCK
 
 
 def _switch(flavour: str) -> None:
@@ -39,22 +44,26 @@ def _switch(flavour: str) -> None:
     # flavour has to say what it wants, stock too.
     import philote_fast
     from gains import peer
+    from philote_fast.transport import replacing
 
+    if flavour not in FLAVOURS:
+        raise ValueError(f"unknown flavour {flavour!r}: choose one of {', '.join(FLAVOURS)}")
+    replacing.restore()
     peer.uninstall()
     philote_fast.uninstall()
     if flavour == PEER:
         peer.install()
-    elif flavour == PATCHED:
+    elif flavour in (PATCHED, NATIVE):
         philote_fast.install()
-        _require_fast()
-    elif flavour != STOCK:
-        raise ValueError(f"unknown flavour {flavour!r}: choose one of {', '.join(FLAVOURS)}")
+        if flavour == NATIVE:
+            replacing.replace()
+        _require_fast(flavour)
 
 
-def _require_fast() -> None:
+def _require_fast(flavour: str) -> None:
     # Figures of a half-patched package would be wrong in silence.
     import philote_fast
 
     status = philote_fast.status()
-    if not status.all_fast:
+    if not status.all_fast or bool(status.replaced) != (flavour == NATIVE):
         raise RuntimeError(f"philote_fast could not patch everything:\n{status}")

@@ -57,6 +57,13 @@ class Echo(ExplicitDiscipline):
         outputs["y"] = inputs["x"]
 
 
+class Copy(Echo):
+    """One array in, a copy of it out: the server's two arrays are two."""
+
+    def compute(self, inputs: Any, outputs: Any) -> None:
+        outputs["y"] = inputs["x"].copy()
+
+
 class Scalars(ExplicitDiscipline):
     """Many scalars in, as many out."""
 
@@ -115,6 +122,7 @@ class Dynamic(ExplicitDiscipline):
 
 PROBLEMS: dict[str, Callable[[int], ExplicitDiscipline]] = {
     "echo": Echo,
+    "copy": Copy,
     "scalars": Scalars,
     "gradient": Gradient,
     "dynamic": Dynamic,

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from gains.compare import Outcome
+from gains.model import BYTES
 
 BEGIN = "<!-- gains:begin -->"
 END = "<!-- gains:end -->"
@@ -16,8 +17,13 @@ MANY = 6
 Results = dict[str, list[Outcome]]
 
 
+def figure(value: float, unit: str) -> str:
+    """Write a figure with three digits and a fitting unit."""
+    return f"{value / 1e6:.3g} MB" if unit == BYTES else duration(value)
+
+
 def duration(seconds: float) -> str:
-    """Write a time with three digits and a fitting unit."""
+    """Write a time."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= scale:
             return f"{seconds / scale:.3g} {unit}"
@@ -32,7 +38,8 @@ def number(value: float) -> str:
 def ratio(outcome: Outcome) -> str:
     """Write a ratio with the sense that it has."""
     if outcome.at_most is not None:
-        return f"{number(outcome.ratio)} times the time"
+        what = "memory" if outcome.unit == BYTES else "time"
+        return f"{number(outcome.ratio)} times the {what}"
     return f"{number(outcome.ratio)}x faster"
 
 
@@ -72,8 +79,8 @@ def rows(results: Results) -> Iterable[tuple[str, ...]]:
             what = name if len(outcomes) <= MANY else f"{name}; the worst of {len(outcomes)}"
             yield (
                 what,
-                f"{outcome.ours}: {duration(outcome.ours_seconds)}",
-                f"{outcome.against}: {duration(outcome.against_seconds)}",
+                f"{outcome.ours}: {figure(outcome.ours_figure, outcome.unit)}",
+                f"{outcome.against}: {figure(outcome.against_figure, outcome.unit)}",
                 ratio(outcome),
                 target(outcome),
                 verdict(outcome),
@@ -82,7 +89,7 @@ def rows(results: Results) -> Iterable[tuple[str, ...]]:
 
 def markdown(results: Results, machine: dict[str, Any]) -> str:
     """Write the table and where it was made."""
-    heads = ("what", "time", "against", "ratio", "target", "")
+    heads = ("what", "figure", "against", "ratio", "target", "")
     lines = [heads, tuple("---" for _ in heads), *rows(results)]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     versions = ", ".join(f"{name} {what}" for name, what in machine["packages"].items())

@@ -1,4 +1,4 @@
-"""A measuring process: ``python -m gains.worker FLAVOUR MEMORY``.
+"""A measuring process: ``python -m gains.worker FLAVOUR SERVER_FLAVOUR MEMORY``.
 
 Requests come as lines of JSON on standard input and are answered on standard output, until the
 input closes: ``{"do": "prepare", "subject": NAME, "size": N}`` gives how many runs make a sample,
@@ -58,10 +58,10 @@ def main() -> None:
     # Whatever else writes to standard output must not garble the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    flavour, kind_of_memory = sys.argv[1:]
+    flavour, server_flavour, kind_of_memory = sys.argv[1:]
     memory.choose(kind_of_memory)
     bench = Bench()
-    with flavoured(flavour), bench.stack:
+    with flavoured(flavour, server_flavour), bench.stack:
         for line in sys.stdin:
             print(json.dumps(answer(bench, line)), file=answers, flush=True)
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 import philote_fast
+from philote_fast.cli import run
 
 # What a shell reports of a process that Ctrl-C ended.
 _INTERRUPTED = 130
@@ -25,6 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments[:1] == ["run"]:
+        # Past argparse: what follows a script is the script's, to the letter.
+        return run.main(arguments[1:])
     options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))
@@ -35,13 +40,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="philote-fast", description="Makes philote-mdo fast: see what is patched, try it out."
+        prog="philote-fast",
+        description="Makes philote-mdo fast: see what is patched, try it out, "
+        "run your scripts on its own transport.",
     )
     parser.add_argument("--version", action="version", version=philote_fast.__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     status = commands.add_parser("status", help="print each patched attribute: fast or stock")
     status.set_defaults(run=_status)
+
+    # For the list of commands alone: `main` hands its arguments on.
+    commands.add_parser("run", help="run a script or a module, with gRPC on the native transport")
 
     demo = commands.add_parser(
         "demo",

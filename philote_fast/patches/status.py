@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from philote_fast._core import __version__
 from philote_fast.patches import installer, registry
 from philote_fast.patches.registry import GROUPS, MISSING, Group, Patch
+from philote_fast.transport import replacing
 
 
 class Row(NamedTuple):
@@ -43,6 +44,9 @@ class Status:
         One row for each patched attribute.
     fallbacks : tuple of Fallback
         Uses of stock code at run time, with their number.
+    replaced : tuple of str
+        The constructors of ``grpc`` that are native in this process, as under
+        ``philote-fast run``.
     """
 
     version: str
@@ -51,6 +55,7 @@ class Status:
     note: str
     rows: tuple[Row, ...]
     fallbacks: tuple[Fallback, ...] = ()
+    replaced: tuple[str, ...] = ()
 
     @property
     def all_fast(self) -> bool:
@@ -70,10 +75,12 @@ class Status:
         state = "installed" if self.installed else "not installed"
         note = f" ({self.note})" if self.note else ""
         header = f"philote_fast {self.version} on philote-mdo {self.philote_mdo}: {state}{note}"
+        names = ", ".join(self.replaced)
+        native = [f"native in the place of grpcio's: {names}"] if names else []
         width = max((len(row.attribute) for row in self.rows), default=0)
         lines = [f"{row.attribute:<{width}}  {row.state:<5}  {row.why}" for row in self.rows]
         used = [f"stock code used {f.times} times for {f.what}: {f.why}" for f in self.fallbacks]
-        return "\n".join(line.rstrip() for line in [header, *lines, *used])
+        return "\n".join(line.rstrip() for line in [header, *native, *lines, *used])
 
 
 def status() -> Status:
@@ -95,6 +102,7 @@ def status() -> Status:
         note="PHILOTE_FAST=0" if not is_installed and installer.prevented() else "",
         rows=rows,
         fallbacks=tuple(Fallback(*key, count) for key, count in registry.fallbacks().items()),
+        replaced=replacing.replaced(),
     )
 
 

@@ -88,16 +88,18 @@ def reserved_port():
 
 
 def run(sdist, directory, *, when, only=(), deselect=()):
-    """Run the suite with philote_fast imported "first", "last" or "never".
+    """Run the suite with philote_fast imported "first", "last" or "never", or under "run".
 
-    ``only`` and ``deselect`` are names of tests, from the name of their file on.
+    "run" is the command ``philote-fast run``, which imports philote_fast and replaces grpc's
+    constructors. ``only`` and ``deselect`` are names of tests, from the name of their file on.
     """
+    command = ("-m", "philote_fast", "run") if when == "run" else ()
     report, results = directory / "report.json", directory / "results.xml"
     with reserved_port() as port:
         tests = extract_tests(sdist, directory, port)
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "pytest", "-q", "--import-mode=importlib"),
+                *(sys.executable, *command, "-m", "pytest", "-q", "--import-mode=importlib"),
                 *("-p", "watch_patches", "-p", "no:cacheprovider"),
                 *(f"--rootdir={tests}", f"--junitxml={results}"),
                 *([str(tests / name) for name in only] or [str(tests)]),

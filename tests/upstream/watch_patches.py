@@ -1,15 +1,19 @@
-"""A pytest plugin for philote-mdo's own tests: imports philote_fast, and reports what it patched.
+"""A pytest plugin for philote-mdo's own tests: imports philote_fast, and reports what it did.
 
 ``WATCH_PATCHES`` is "first" (before philote_mdo), "last" (after every test module, whose names are
-bound by then) or "never"; ``WATCH_REPORT`` is the file to which the report goes; and
-``WATCH_DESELECT`` lists the tests to leave out, by their whole names: pytest's own ``--deselect``
-takes every test whose name begins so.
+bound by then), "never" or "run" (by ``philote-fast run``, before anything else);
+``WATCH_REPORT`` is the file to which the report goes, with what is patched and how many channels
+and servers each package made; and ``WATCH_DESELECT`` lists the tests to leave out, by their whole
+names: pytest's own ``--deselect`` takes every test whose name begins so.
 """
 
+import collections
 import json
 import os
 import sys
 from pathlib import Path
+
+import grpc
 
 _WHEN = os.environ["WATCH_PATCHES"]
 _REPORT = Path(os.environ["WATCH_REPORT"])
@@ -17,6 +21,25 @@ _REPORT = Path(os.environ["WATCH_REPORT"])
 if _WHEN == "first":
     assert "philote_mdo" not in sys.modules
     import philote_fast  # noqa: F401
+elif _WHEN == "run":
+    assert "philote_fast" in sys.modules
+
+_made = collections.Counter()
+
+
+def _count(kind, base):
+    """Count the instances of a class of grpc by the package that they come from."""
+    made = base.__new__
+
+    def new(cls, *arguments, **keywords):
+        _made[f"{kind} of {cls.__module__.partition('.')[0]}"] += 1
+        return made(cls)
+
+    base.__new__ = new
+
+
+_count("channels", grpc.Channel)
+_count("servers", grpc.Server)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -42,6 +65,7 @@ def pytest_sessionfinish(session):
                 "imported": philote_fast is not None,
                 "patched": len(rows),
                 "stock": [str(row) for row in rows if row.state != "fast"],
+                "made": dict(_made),
             }
         )
     )

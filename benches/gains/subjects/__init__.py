@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gains.subjects import calls, codec, metadata, scalars, table
+from gains.subjects import calls, codec, metadata, peak, rivals, scalars, table, threads
 from gains.timing import Subject
 
 SUBJECTS: dict[str, Callable[[int], Subject]] = {
@@ -13,6 +13,9 @@ SUBJECTS: dict[str, Callable[[int], Subject]] = {
     **table.SUBJECTS,
     **metadata.SUBJECTS,
     **calls.SUBJECTS,
+    **threads.SUBJECTS,
+    **peak.SUBJECTS,
+    **rivals.SUBJECTS,
 }
 
 

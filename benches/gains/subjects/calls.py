@@ -1,4 +1,4 @@
-"""Whole calls: this process is the client, a child of the same flavour is the server."""
+"""Whole calls: this process is the client, a child is the server."""
 
 from __future__ import annotations
 
@@ -11,16 +11,30 @@ import numpy as np
 from philote_mdo.general import ExplicitClient
 
 from gains.children import Server
-from gains.flavours import current
+from gains.flavours import server_flavour
 from gains.problems import doubles, same_bits
 from gains.subjects.metadata import check_shapes, shape_messages
 from gains.timing import Subject
 
 
+def channel_to(problem: str, size: int, stack: ExitStack) -> grpc.Channel:
+    """Start a server and give a channel to it."""
+    server = stack.enter_context(Server(server_flavour(), problem, size))
+    return open_channel(server.target, stack)
+
+
+def open_channel(target: str, stack: ExitStack) -> grpc.Channel:
+    """Give a channel of this process's flavour."""
+    return stack.enter_context(grpc.insecure_channel(target))
+
+
 def connect(problem: str, size: int, stack: ExitStack) -> ExplicitClient:
-    """Start a server and give a client that is set up for it, as the OpenMDAO component does."""
-    server = stack.enter_context(Server(current(), problem, size))
-    client = ExplicitClient(stack.enter_context(grpc.insecure_channel(server.target)))
+    """Start a server and give a client that is set up for it."""
+    return set_up(ExplicitClient(channel_to(problem, size, stack)))
+
+
+def set_up(client: ExplicitClient) -> ExplicitClient:
+    """Make a client ready for calls, as the OpenMDAO component does."""
     client.send_stream_options()
     client.run_setup()
     client.get_variable_definitions()

@@ -1,0 +1,1 @@
+"""A folder for ``PYTHONPATH``, with what a fresh interpreter runs first."""
