@@ -1,7 +1,5 @@
 """Implementations as fixtures: a test that asks for client and server runs for every pair."""
 
-import faulthandler
-
 import pytest
 
 from . import implementations
@@ -32,11 +30,3 @@ def remote(client, service):
     """Give a channel to the shared service."""
     with connected(client, service) as remote:
         yield remote
-
-
-@pytest.fixture(autouse=True)
-def _stuck_tests_end():
-    """End the run, with the place of every thread, where a transport waits for ever."""
-    faulthandler.dump_traceback_later(4 * implementations.PATIENCE, exit=True)
-    yield
-    faulthandler.cancel_dump_traceback_later()

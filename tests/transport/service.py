@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import socket
 from concurrent import futures
 
 import grpc
@@ -69,6 +70,16 @@ class Remote:
         assert self.unary_unary(echo)(b"alive", timeout=PATIENCE) == b"alive"
 
 
+def has_ipv6():
+    """Whether this machine has the loopback address ::1."""
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
 def echo(request, context):
     return request
 
@@ -81,7 +92,8 @@ def serving(implementation, *, workers=8, address="127.0.0.1:0", pool=None, **ar
     pool = futures.ThreadPoolExecutor(workers) if own else pool
     server = implementation.server(pool, handlers=[service], **arguments)
     port = server.add_insecure_port(address)
-    service.address = address if address.startswith("unix") else f"127.0.0.1:{port}"
+    host = address.rpartition(":")[0]
+    service.address = address if host.startswith("unix") else f"{host}:{port}"
     service.server = server
     server.start()
     try:

@@ -82,7 +82,10 @@ def test_a_request_that_cannot_be_deserialized(remote, kind):
 
 
 @pytest.mark.parametrize("kind", ["stream_unary", "stream_stream"])
-def test_a_stream_of_requests_that_cannot_be_deserialized(remote, kind):
+def test_a_stream_of_requests_that_cannot_be_deserialized(client, server, kind):
+    if server is not NATIVE:
+        pytest.skip("grpcio's server answers the same, and can never be stopped afterwards")
+
     def unary(requests, context):
         return b"".join(requests)
 
@@ -90,9 +93,10 @@ def test_a_stream_of_requests_that_cannot_be_deserialized(remote, kind):
         yield from requests
 
     behaviour = unary if kind == "stream_unary" else stream
-    found = error_of(remote, kind, behaviour, serve=(bad, None))
-    assert found == (CODE.INTERNAL, "Exception deserializing request!")
-    remote.check()
+    with both(client, server) as remote:
+        found = error_of(remote, kind, behaviour, serve=(bad, None))
+        assert found == (CODE.INTERNAL, "Exception deserializing request!")
+        remote.check()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -236,5 +240,5 @@ def test_requests_end_when_the_client_goes(remote):
     next(call)
     call.cancel()
     assert ended.wait(PATIENCE)
-    assert outcome == [Exception]
+    assert outcome == [grpc.RpcError]
     remote.check()

@@ -17,25 +17,22 @@ def error_of(call, *arguments, **keywords):
     return caught.value.code(), caught.value.details()
 
 
-def received(size, limit):
-    return CODE.RESOURCE_EXHAUSTED, f"Received message larger than max ({size} vs. {limit})"
-
-
-def sent(size, limit):
-    return CODE.RESOURCE_EXHAUSTED, f"Sent message larger than max ({size} vs. {limit})"
+def refused(who, verb, size, limit):
+    """What is told by the side that has the limit."""
+    return CODE.RESOURCE_EXHAUSTED, f"{who}: {verb} message larger than max ({size} vs. {limit})"
 
 
 def test_the_default_limit_of_requests(remote):
     method = remote.unary_unary(lambda request, context: str(len(request)).encode())
     assert method(bytes(DEFAULT)) == b"4194304"
-    assert error_of(method, bytes(DEFAULT + 1)) == received(DEFAULT + 1, DEFAULT)
+    assert error_of(method, bytes(DEFAULT + 1)) == refused("SERVER", "Received", DEFAULT + 1, DEFAULT)
     remote.check()
 
 
 def test_the_default_limit_of_replies(remote):
     method = remote.unary_unary(lambda request, context: bytes(int(request)))
     assert len(method(b"4194304")) == DEFAULT
-    assert error_of(method, b"4194305") == received(DEFAULT + 1, DEFAULT)
+    assert error_of(method, b"4194305") == refused("CLIENT", "Received", DEFAULT + 1, DEFAULT)
     remote.check()
 
 
@@ -53,14 +50,15 @@ def test_an_oversize_message_within_a_stream(remote):
     assert len(next(call)) == DEFAULT
     with pytest.raises(grpc.RpcError) as caught:
         next(call)
-    assert (caught.value.code(), caught.value.details()) == received(DEFAULT + 1, DEFAULT)
+    found = caught.value.code(), caught.value.details()
+    assert found == refused("CLIENT", "Received", DEFAULT + 1, DEFAULT)
     remote.check()
 
 
 def test_an_oversize_request_within_a_stream(remote):
     method = remote.stream_unary(lambda requests, context: str(sum(map(len, requests))).encode())
     requests = [bytes(DEFAULT), bytes(DEFAULT + 1), b"more"]
-    assert error_of(method, iter(requests)) == received(DEFAULT + 1, DEFAULT)
+    assert error_of(method, iter(requests)) == refused("SERVER", "Received", DEFAULT + 1, DEFAULT)
     remote.check()
 
 
@@ -72,16 +70,16 @@ def test_chosen_limits(client, server, limit):
         assert remote.unary_unary(echo)(bytes(size), timeout=PATIENCE) == bytes(size)
         if limit >= 0:
             found = error_of(remote.unary_unary(echo), bytes(size + 1))
-            assert found == received(size + 1, limit)
+            assert found == refused("SERVER", "Received", size + 1, limit)
             longer = remote.unary_unary(lambda request, context: bytes(size + 1))
-            assert error_of(longer, b"") == received(size + 1, limit)
+            assert error_of(longer, b"") == refused("CLIENT", "Received", size + 1, limit)
         assert remote.unary_unary(echo)(bytes(size), timeout=PATIENCE) == bytes(size)
 
 
 def test_a_limit_of_what_is_sent(client, server):
     with serving(server) as service, connected(client, service, [(SEND, 100)]) as remote:
         assert remote.unary_unary(echo)(bytes(100)) == bytes(100)
-        assert error_of(remote.unary_unary(echo), bytes(101)) == sent(101, 100)
+        assert error_of(remote.unary_unary(echo), bytes(101)) == refused("CLIENT", "Sent", 101, 100)
         remote.check()
 
 
@@ -91,7 +89,7 @@ def test_a_limit_of_what_a_server_sends(client, server):
         connected(client, service) as remote,
     ):
         assert remote.unary_unary(echo)(bytes(100)) == bytes(100)
-        assert error_of(remote.unary_unary(echo), bytes(101)) == sent(101, 100)
+        assert error_of(remote.unary_unary(echo), bytes(101)) == refused("SERVER", "Sent", 101, 100)
         remote.check()
 
 
