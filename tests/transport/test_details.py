@@ -86,18 +86,25 @@ def test_a_native_client_survives_a_text_that_is_too_long(client, server):
         remote.check()
 
 
-def test_metadata_that_is_too_large(client, server):
+LARGE = [("key", "x" * 100_000)]
+
+
+def test_too_large_metadata_of_a_client(client, server):
     """Refused by the one who would have to hold it; the channel stays good."""
     with both(client, server) as remote:
-        large = [("key", "x" * 100_000)]
         with pytest.raises(grpc.RpcError) as caught:
-            remote.unary_unary(lambda request, context: b"")(b"", metadata=large, timeout=PATIENCE)
+            remote.unary_unary(lambda request, context: b"")(b"", metadata=LARGE, timeout=PATIENCE)
         assert caught.value.code() is CODE.RESOURCE_EXHAUSTED
+        remote.check()
 
-        def behaviour(request, context):
-            context.set_trailing_metadata(large)
-            return b""
 
+@pytest.mark.parametrize("which", ["set_trailing_metadata", "send_initial_metadata"])
+def test_too_large_metadata_of_a_server(client, server, which):
+    def behaviour(request, context):
+        getattr(context, which)(LARGE)
+        return b""
+
+    with both(client, server) as remote:
         with pytest.raises(grpc.RpcError) as caught:
             remote.unary_unary(behaviour)(b"", timeout=PATIENCE)
         assert caught.value.code() is CODE.RESOURCE_EXHAUSTED
@@ -106,12 +113,11 @@ def test_metadata_that_is_too_large(client, server):
 
 def test_a_larger_limit_of_metadata(client, server):
     option = [("grpc.max_metadata_size", 200_000)]
-    large = [("key", "x" * 100_000)]
     with both(client, server, options=option) as remote:
 
         def behaviour(request, context):
-            context.set_trailing_metadata(large)
+            context.set_trailing_metadata(LARGE)
             return b""
 
         _, call = remote.unary_unary(behaviour).with_call(b"", timeout=PATIENCE)
-        assert [tuple(pair) for pair in call.trailing_metadata()] == large
+        assert [tuple(pair) for pair in call.trailing_metadata()] == LARGE
