@@ -1,0 +1,1 @@
+"""Behaviour of gRPC: run against grpcio, which specifies it, and the native transport."""
