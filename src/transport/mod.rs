@@ -21,8 +21,8 @@ pub mod status;
 pub mod target;
 pub mod threads;
 pub mod timeout;
-pub mod writer;
 pub mod tls;
+pub mod writer;
 
 use std::task::Poll;
 use std::time::Instant;

@@ -7,7 +7,6 @@ pub mod ends;
 mod pairs;
 mod server;
 mod server_call;
-mod wait;
 pub mod wait;
 
 use pyo3::prelude::*;
