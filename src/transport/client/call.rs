@@ -14,13 +14,13 @@ use super::super::framing::{Framer, MessageReader, Side};
 use super::super::link::Link;
 use super::super::metadata::Metadata;
 use super::super::status::Status;
-use super::super::{Ended, Incoming, Outgoing};
+use super::super::{Ended, Outgoing};
 use super::bell::{Bell, Watch, lock};
 use super::channel::{CLOSED, Shared};
 use super::connection::Connection;
 use super::receiving::{Progress, Receiving};
 use super::request::Head;
-use super::sending::{Sending, Sent, Stage};
+use super::sending::{Sending, Stage};
 
 /// What a call is made with.
 pub struct CallOptions {
@@ -46,13 +46,13 @@ pub struct Call {
     head: Head,
     deadline: Option<Instant>,
     wait_for_ready: bool,
-    sending: Mutex<Sending>,
+    pub(super) sending: Mutex<Sending>,
     receiving: Mutex<Receiving>,
     /// Where the request went, for who wants to write what it has left to do.
     link: Mutex<Option<Arc<Link>>>,
     bell: Arc<Bell>,
     /// The waker that rings the bell.
-    waker: Waker,
+    pub(super) waker: Waker,
     retried: AtomicBool,
     ended: AtomicBool,
 }
@@ -227,7 +227,7 @@ impl Call {
     }
 
     /// Gives the request to a connection, unless that has been done.
-    fn begin(&self) {
+    pub(super) fn begin(&self) {
         {
             let mut sending = lock(&self.sending);
             if !matches!(sending.stage, Stage::New) {
@@ -378,7 +378,7 @@ impl Call {
     }
 
     /// Writes what is left to be written, in this very thread.
-    fn settle(&self) {
+    pub(super) fn settle(&self) {
         let link = lock(&self.link).clone();
         if let Some(link) = link {
             link.settle();
@@ -386,12 +386,16 @@ impl Call {
     }
 
     /// Asks `poll` until it is ready; the deadline ends the call, and with that the wait.
-    fn wait<T>(&self, until: Instant, mut poll: impl FnMut(&mut Receiving) -> Poll<T>) -> Poll<T> {
+    pub(super) fn wait<T>(
+        &self,
+        until: Instant,
+        mut poll: impl FnMut(&mut Receiving) -> Poll<T>,
+    ) -> Poll<T> {
         self.begin();
         self.wait_for(until, |_| Link::hold(|| poll(&mut lock(&self.receiving))))
     }
 
-    fn wait_for<T>(
+    pub(super) fn wait_for<T>(
         &self,
         until: Instant,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
@@ -414,51 +418,6 @@ impl Call {
             }
             self.expire();
         }
-    }
-}
-
-impl Outgoing for Call {
-    fn send(&self, segment: &Bytes, last: bool, until: Instant) -> Poll<Result<(), Ended>> {
-        let try_send = |context: &mut Context<'_>| {
-            Link::hold(|| lock(&self.sending).send(segment, last, context))
-        };
-        let mut context = Context::from_waker(&self.waker);
-        let mut sent = try_send(&mut context);
-        if matches!(sent, Sent::NoRoom) {
-            self.begin();
-            let polled = self.wait_for(until, |_| {
-                match try_send(&mut Context::from_waker(&self.waker)) {
-                    Sent::NoRoom => Poll::Pending,
-                    sent => Poll::Ready(sent),
-                }
-            });
-            match polled {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(done) => sent = done,
-            }
-        }
-        self.begin();
-        self.settle();
-        Poll::Ready(match sent {
-            Sent::Over => Err(Ended),
-            Sent::Yes | Sent::NoRoom => Ok(()),
-        })
-    }
-}
-
-impl Incoming for Call {
-    fn fill(&self, reader: &mut MessageReader, until: Instant) -> Poll<bool> {
-        let filled = self.wait(until, |receiving| {
-            if receiving.fill(reader) {
-                Poll::Ready(true)
-            } else if receiving.status().is_some() {
-                Poll::Ready(false)
-            } else {
-                Poll::Pending
-            }
-        });
-        self.settle();
-        filled
     }
 }
 

@@ -1,6 +1,7 @@
 //! A connection on which calls are made.
 
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -62,14 +63,25 @@ impl Connection {
     pub fn lost(&self, error: &h2::Error) -> Status {
         match self.lost.get() {
             Some(status) if error.is_io() => status.clone(),
-            _ if error.is_io() => closed_by_peer(),
-            _ => Status::from_h2(error),
+            _ => lost(error),
         }
     }
 }
 
+/// What an error of a connection or stream means.
+pub fn lost(error: &h2::Error) -> Status {
+    match error.get_io().map(io::Error::kind) {
+        // The number that tells so is lost on its way.
+        Some(io::ErrorKind::ConnectionReset) => {
+            Status::new(LOST_CONNECTION, "recvmsg:Connection reset by peer")
+        }
+        Some(io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof) => closed_by_peer(),
+        _ => Status::from_h2(error),
+    }
+}
+
 /// The peer has ended the connection without a word.
-fn closed_by_peer() -> Status {
+pub fn closed_by_peer() -> Status {
     Status::new(LOST_CONNECTION, "Socket closed")
 }
 
@@ -99,7 +111,7 @@ impl Running {
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let status = match Pin::new(&mut self.http2).poll(context) {
             Poll::Ready(Ok(())) => closed_by_peer(),
-            Poll::Ready(Err(error)) => Status::from_h2(&error),
+            Poll::Ready(Err(error)) => lost(&error),
             Poll::Pending => match self.keepalive.as_mut().map(|k| k.poll(context)) {
                 Some(Pinged::Lost) => Status::new(LOST_CONNECTION, "keepalive watchdog timeout"),
                 _ => return Poll::Pending,

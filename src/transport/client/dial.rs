@@ -17,7 +17,8 @@ use super::super::status::io_text;
 use super::super::target::Address;
 use super::super::tls::{ClientTls, Io, Opening};
 use super::channel::Shared;
-use super::connection::{Connection, Running};
+use super::connection::{Connection, Running, closed_by_peer, lost};
+use super::greeting::Greeted;
 
 /// What the peer may send of one call before it is taken.
 const STREAM_WINDOW: u32 = 16 << 20;
@@ -47,7 +48,7 @@ pub struct Tls {
 }
 
 /// The connection as HTTP/2 has it.
-pub type Http2 = client::Connection<Io<Socket>, Bytes>;
+pub type Http2 = client::Connection<Greeted<Io<Socket>>, Bytes>;
 
 type Handshake = Pin<Box<dyn Future<Output = Result<Handshaken, h2::Error>> + Send>>;
 type Handshaken = (SendRequest<Bytes>, Http2);
@@ -118,17 +119,17 @@ impl Dial {
                 Stage::Tls(opening) => match Pin::new(opening).poll(context) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Ok(io)) => Ok(self.hello(io)),
-                    Poll::Ready(Err(error)) => Err(format!("{}: {error}", self.address)),
+                    Poll::Ready(Err(error)) => Err(format!("UNKNOWN: {}: {error}", self.address)),
                 },
                 Stage::Http2(handshake) => match handshake.as_mut().poll(context) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(done) => done
                         .map(Stage::Settings)
-                        .map_err(|error| format!("HTTP/2 handshake failed: {error}")),
+                        .map_err(|error| no_http2(&self.address, Err(error))),
                 },
                 Stage::Settings((requests, http2)) => {
                     if let Poll::Ready(over) = Pin::new(http2).poll(context) {
-                        return Poll::Ready(Err(no_http2(over)));
+                        return Poll::Ready(Err(no_http2(&self.address, over)));
                     }
                     let streams = requests.current_max_send_streams();
                     if streams == NO_SETTINGS_YET || self.link.get().is_none() {
@@ -174,6 +175,7 @@ impl Dial {
             .max_header_list_size(limit.saturating_add(HEADER_ROOM))
             .initial_max_send_streams(NO_SETTINGS_YET)
             .enable_push(false);
+        let io = Greeted::new(io);
         Stage::Http2(Box::pin(async move { builder.handshake(io).await }))
     }
 
@@ -208,7 +210,10 @@ impl Dial {
 impl Driver for Dial {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.is_connecting() && Instant::now() >= self.give_up {
-            let text = format!("{}: connection attempt timed out", self.address);
+            let text = format!(
+                "UNKNOWN: {}: connection attempt timed out before receiving SETTINGS frame",
+                self.address
+            );
             self.fail(text);
             return Poll::Ready(());
         }
@@ -238,11 +243,10 @@ impl Driver for Dial {
     }
 }
 
-fn no_http2(over: Result<(), h2::Error>) -> String {
-    match over {
-        Ok(()) => "Endpoint closed before HTTP/2 settings came".to_owned(),
-        Err(error) => format!("HTTP/2 settings did not come: {error}"),
-    }
+/// Why a peer is none of gRPC's.
+fn no_http2(address: &Address, over: Result<(), h2::Error>) -> String {
+    let status = over.map_or_else(|error| lost(&error), |()| closed_by_peer());
+    format!("{}: {address}: {}", status.code, status.message)
 }
 
 fn connect(address: &Address) -> io::Result<Stream> {
@@ -267,5 +271,5 @@ fn describe(address: &Address, error: &io::Error) -> String {
         Address::Inet(_) => "Failed to connect to remote host: connect",
         Address::Unix(_) | Address::Abstract(_) => "connect",
     };
-    format!("{address}: {what}: {}", io_text(error))
+    format!("UNKNOWN: {address}: {what}: {}", io_text(error))
 }
