@@ -191,6 +191,8 @@ class Rendezvous(_channel._MultiThreadedRendezvous):  # type: ignore[misc]
 
     def add_callback(self, callback: Callable[[], Any]) -> bool:
         """See ``grpc.RpcContext.add_callback``."""
+        if self.done():
+            return False
         with self._lock:
             if self._callbacks is None:
                 return False
@@ -202,7 +204,7 @@ class Rendezvous(_channel._MultiThreadedRendezvous):  # type: ignore[misc]
 
     def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
         """See ``grpc.Future.add_done_callback``."""
-        if self.done() or not self.add_callback(functools.partial(fn, self)):
+        if not self.add_callback(functools.partial(fn, self)):
             fn(self)
 
     def _run_callbacks(self) -> None:

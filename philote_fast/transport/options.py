@@ -57,6 +57,7 @@ _CORE: dict[str, tuple[str, tuple[type, ...], Callable[[Any], Any]]] = {
 #: Options that ask for what is done anyway if they have one of these values.
 _AS_ASKED: dict[str, tuple[Any, ...]] = {
     "grpc.enable_http_proxy": (0,),
+    "grpc.http2.max_pings_without_data": (0,),
     "grpc.lb_policy_name": ("pick_first", b"pick_first"),
     "grpc.use_local_subchannel_pool": (0, 1),
     grpc.experimental.ChannelOptions.SingleThreadedUnaryStream: (0, 1),

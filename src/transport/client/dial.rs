@@ -32,8 +32,9 @@ const FRAME_SIZE: u32 = (1 << 24) - 1;
 /// What is queued for the peer before the sender waits.
 const SEND_BUFFER: usize = 4 << 20;
 
-/// Headers are judged by the channel's own limit, which gives the call a status; HTTP/2's kills the stream without.
-const HEADER_ROOM: u32 = 64 << 10;
+/// Headers are judged by the channel's own limit, which gives the call a status. What is larger by so much is dropped by
+/// the HTTP/2 library, and the status with it.
+const HEADER_ROOM: u32 = 1 << 20;
 
 /// A number of streams that no peer sets: while it stands the peer's settings have not come.
 const NO_SETTINGS_YET: usize = usize::MAX - 1;
