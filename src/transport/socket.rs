@@ -150,7 +150,7 @@ impl AsyncRead for Socket {
         match retried(|| with_stream!(&self.stream, s => s.try_io(|| SockRef::from(s).recv(room))))
         {
             Ok(count) => {
-                // SAFETY: the system has written so many bytes.
+                // SAFETY: the system has written so many bytes. To clear them first would cost as much as to read them.
                 unsafe { buffer.assume_init(count) };
                 buffer.advance(count);
                 if count < asked {

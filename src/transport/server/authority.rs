@@ -1,8 +1,8 @@
-//! The `:authority` of grpcio's clients on Unix sockets: the percent-encoded path, in which the HTTP/2 library finds no
-//! host and refuses the call.
+//! The `:authority` of grpcio's clients, in which the HTTP/2 library may find no host and then refuses the call: on Unix
+//! sockets it is the percent-encoded path, and with several addresses all of them.
 //!
-//! The percent signs are replaced as the bytes come in, each by a character of the same length that a host may have;
-//! nothing else of a header block changes. Users are never shown the name.
+//! What a host's name does not have is replaced as the bytes come in, each by a character of the same length; nothing
+//! else of a header block changes. Users are never shown the name.
 
 /// `:authority` in HPACK's static table.
 const AUTHORITY_INDEX: usize = 1;
@@ -94,7 +94,7 @@ impl Block {
                 }
             }
             Self::Value { left, authority } => {
-                if authority && *byte == b'%' {
+                if authority && !is_of_a_host(*byte) {
                     *byte = b'-';
                 }
                 match left - 1 {
@@ -105,6 +105,10 @@ impl Block {
             Self::Lost => Self::Lost,
         }
     }
+}
+
+fn is_of_a_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'.'
 }
 
 /// A number whose first bits are the last `bits` of `byte`.

@@ -291,7 +291,7 @@ impl ServerCall {
     }
 
     fn end(&self, status: &Status, state: u8) -> bool {
-        let ended = self.link.operate(|| {
+        self.link.operate(|| {
             let mut sending = lock(&self.sending);
             self.notice_reset(&mut sending);
             if !self.is_open() {
@@ -302,12 +302,10 @@ impl ServerCall {
             drop(sending);
             // With both halves dropped the library tells a caller that still sends to stop.
             self.release_body();
-            true
-        });
-        if ended {
+            // Before anything is written: the server may have stopped after that.
             self.bell.ring();
-        }
-        ended
+            true
+        })
     }
 
     /// Takes note that the call has ended; whoever does so holds `sending`.

@@ -55,7 +55,6 @@ pub(super) struct Connection {
     link: Arc<OnceLock<Weak<Link>>>,
     roster: Arc<Roster>,
     address: String,
-    is_unix: bool,
     phase: Phase,
     /// When the first call must be possible.
     ready_by: Option<Instant>,
@@ -96,7 +95,6 @@ impl Connection {
         socket: Socket,
         tls: Option<&ServerTls>,
         address: String,
-        is_unix: bool,
     ) -> (Self, Handle) {
         let link = Arc::new(OnceLock::new());
         let ready_by = Instant::now() + shared.options.handshake;
@@ -107,7 +105,6 @@ impl Connection {
             link: Arc::clone(&link),
             roster: Arc::default(),
             address,
-            is_unix,
             phase: Phase::Opening(Box::new(Opening::server(socket, tls))),
             ready_by: Some(ready_by),
             told_to_stop: false,
@@ -120,7 +117,7 @@ impl Connection {
     /// Begins with HTTP/2.
     fn greet(&self, stream: Io<Socket>) -> Phase {
         let properties = stream.peer_properties();
-        let cork = Cork::new(stream, Filter::new(self.is_unix));
+        let cork = Cork::new(stream, Filter::new());
         let options = &self.shared.options;
         let handshake = Builder::new()
             .initial_window_size(STREAM_WINDOW)

@@ -291,7 +291,7 @@ mod tests {
             step,
             room,
         };
-        Cork::new(pipe, Filter::new(false))
+        Cork::new(pipe, Filter::new())
     }
 
     fn write(cork: &mut Cork<Pipe>, mut bytes: &[u8]) -> Poll<()> {

@@ -148,12 +148,10 @@ impl Listener {
         let shared = &self.shared;
         let token = shared.reactor.token();
         let readiness = Arc::<Readiness>::default();
-        let is_unix = !matches!(self.address, Address::Inet(_));
         let reactor = Arc::clone(&shared.reactor);
         let socket = Socket::new(stream, reactor, token, Arc::clone(&readiness))?;
         let id = shared.next_id();
-        let (connection, handle) =
-            Connection::new(shared, id, socket, self.tls.as_ref(), address, is_unix);
+        let (connection, handle) = Connection::new(shared, id, socket, self.tls.as_ref(), address);
         let link = Link::start(&shared.reactor, token, readiness, Box::new(connection));
         // It cannot be set before: nobody else drives the connection while this thread has the baton.
         handle.link.get_or_init(|| Arc::downgrade(&link));
