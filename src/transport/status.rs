@@ -17,8 +17,8 @@ pub const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 pub const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 
 /// What all trailers together may count: a peer that gets more, by default 8 KiB, loses the code too. The rest is for
-/// what the peer counts besides.
-const TRAILERS_LIMIT: usize = (8 << 10) - 512;
+/// what the peer counts besides. Where a context has cut the text already (`philote_fast.patches.context`), it fits.
+const TRAILERS_LIMIT: usize = (8 << 10) - 384;
 
 /// However much trailing metadata there is, a text of this size is sent: it can say something.
 const SHORTEST_LIMIT: usize = 512;
