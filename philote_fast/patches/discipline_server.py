@@ -16,6 +16,7 @@ from philote_fast import _core
 from philote_fast.patches.grpcio_server import requests_of
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
+from philote_fast.patches.native import native_call
 from philote_fast.patches.registration import RAW
 from philote_fast.patches.registry import Group, untouched
 from philote_fast.patches.state import NUM_DOUBLE, table_of
@@ -67,7 +68,9 @@ def _set_variable_shapes_raw(server: Any) -> Callable[[Any, Any], bytes]:
 
     def behaviour(requests: Any, context: Any) -> bytes:
         if hooks_untouched() and untouched(server, "SetVariableShapes"):
-            answer = SetVariableShapes(server, requests_of(requests), context)
+            call = native_call(requests)
+            taken = requests_of(requests) if call is None else call
+            answer = SetVariableShapes(server, taken, context)
         else:
             metas = map(VariableMetaData.FromString, requests)
             answer = _set_variable_shapes(server, metas, context)

@@ -16,6 +16,7 @@ from philote_mdo.general.discipline_server import DisciplineServer
 from philote_mdo.generated import disciplines_pb2_grpc
 
 from philote_fast.patches import guard
+from philote_fast.patches.native import Server
 from philote_fast.patches.registry import Group, untouched
 
 GROUP = Group("registration", "errors reach the client, GetInfo answers, messages as bytes")
@@ -79,6 +80,8 @@ def _register(stock: Callable[[Any, Any], None], servicer: Any, server: Any) -> 
 
 def _takes_bytes(server: Any) -> bool:
     """Say whether nothing between the server and the handler looks at the messages."""
+    if type(server) is Server:
+        return not server.has_interceptors
     if type(server) is not grpc_server._Server:
         return False
     state = getattr(server, "_state", None)

@@ -16,6 +16,7 @@ from philote_fast.errors import MalformedMessageError
 from philote_fast.patches.context import original
 from philote_fast.patches.grpcio_server import requests_of, send_all
 from philote_fast.patches.hooks import hooks_untouched
+from philote_fast.patches.native import native_call
 from philote_fast.patches.registry import untouched
 from philote_fast.patches.state import table_of
 
@@ -114,13 +115,14 @@ def raw_factory(rpc: Rpc) -> Callable[[Any], Callable[[Iterable[bytes], Any], It
 
     def behaviour_of(server: Any) -> Callable[[Iterable[bytes], Any], Iterator[bytes]]:
         def behaviour(requests: Iterable[bytes], context: Any) -> Iterator[bytes]:
-            taken = requests_of(requests)
+            call = native_call(requests)
+            taken = requests_of(requests) if call is None else call
             if untouched(server, rpc.name):
-                responses = serve(server, rpc, taken, context)
+                responses = serve(server, rpc, taken, context, call)
             else:
                 # The patches were taken out after the server was attached.
                 responses = _serialized(_serve_by_stock(server, rpc, taken, context))
-            return send_all(original(context), responses)
+            return responses if call is not None else send_all(original(context), responses)
 
         return behaviour
 

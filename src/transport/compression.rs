@@ -78,9 +78,6 @@ impl Encoding {
     #[must_use]
     #[inline]
     pub fn compress(self, parts: &[&[u8]]) -> Option<Vec<u8>> {
-        if self == Self::Identity {
-            return None;
-        }
         match self {
             Self::Identity => None,
             Self::Deflate | Self::Gzip => self.deflate(parts),

@@ -216,6 +216,7 @@ impl NativeCall {
     }
 
     /// Cancel the call, unless it has ended.
+    #[pyo3(signature = (_kind, _error, _traceback, /))]
     fn __exit__(
         &self,
         py: Python<'_>,

@@ -6,6 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::call::NativeCall;
+use super::server_call::NativeServerCall;
 use crate::python::errors::ended;
 use crate::transport::ends::Exchange;
 
@@ -14,13 +15,15 @@ use crate::transport::ends::Exchange;
 /// # Errors
 /// Where it is one that a parent process has made.
 pub fn native(object: &Bound<'_, PyAny>) -> PyResult<Option<Arc<dyn Exchange>>> {
-    let Ok(call) = object.cast_exact::<NativeCall>() else {
-        return Ok(None);
-    };
-    match call.get().live() {
-        Some(call) => Ok(Some(Arc::clone(call) as Arc<dyn Exchange>)),
-        None => Err(ended(object)),
+    if let Ok(call) = object.cast_exact::<NativeCall>() {
+        let call = call.get().live().ok_or_else(|| ended(object))?;
+        return Ok(Some(Arc::clone(call) as Arc<dyn Exchange>));
     }
+    if let Ok(call) = object.cast_exact::<NativeServerCall>() {
+        let call = call.get().call()?;
+        return Ok(Some(Arc::clone(call) as Arc<dyn Exchange>));
+    }
+    Ok(None)
 }
 
 /// The call to send by.

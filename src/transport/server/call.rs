@@ -335,6 +335,10 @@ impl Incoming for ServerCall {
 impl Outgoing for ServerCall {
     /// The last segment leaves with the status.
     fn send(&self, segment: &Bytes, last: bool, until: Instant) -> Poll<Result<(), Ended>> {
+        if last && segment.is_empty() {
+            // The status is the end of the messages.
+            return Poll::Ready(Ok(()));
+        }
         if last {
             return Poll::Ready(Link::hold(|| self.queue(segment.clone())));
         }

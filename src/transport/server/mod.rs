@@ -15,6 +15,7 @@ mod bell;
 mod call;
 mod connection;
 mod cork;
+mod exchange;
 mod filter;
 mod listener;
 mod options;
