@@ -44,6 +44,8 @@ impl<S> Greeted<S> {
             return Err(wrong("Trying to connect an http1.x server"));
         }
         match head.get(TYPE_AT) {
+            // What it is shows soon.
+            _ if HTTP1.starts_with(head) => Ok(()),
             Some(&kind) if kind != SETTINGS => {
                 Err(wrong("The first frame of the peer is not SETTINGS"))
             }
