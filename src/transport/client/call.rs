@@ -308,7 +308,7 @@ impl Call {
 
     /// The stream has failed.
     fn failed(&self, error: &h2::Error) {
-        if unprocessed(error) && self.repeat() {
+        if unprocessed(error) && self.repeat(error.is_go_away()) {
             return;
         }
         let connection = match &lock(&self.sending).stage {
@@ -321,8 +321,8 @@ impl Call {
         });
     }
 
-    /// Makes the request once more. The server has not looked at it.
-    fn repeat(&self) -> bool {
+    /// Makes the request once more, on another connection where this one is `leaving`. The server has not looked at it.
+    fn repeat(&self, leaving: bool) -> bool {
         let Some(shared) = self.shared.upgrade() else {
             return false;
         };
@@ -341,7 +341,9 @@ impl Call {
         };
         if let Some((stream, connection)) = former {
             connection.leave();
-            shared.lost(&connection);
+            if leaving {
+                shared.lost(&connection);
+            }
             Link::hold(|| drop(stream));
         }
         self.place();

@@ -243,7 +243,7 @@ impl Shared {
         for call in waiting {
             call.end(status.clone());
         }
-        for connection in connections.iter().filter_map(Weak::upgrade) {
+        for connection in connections {
             connection.close(status);
         }
         if let Some(link) = dialing {

@@ -136,8 +136,8 @@ impl Shared {
             state.dialing = None;
             state.backoff.reset();
             state.phase = Phase::Ready(Arc::clone(connection));
-            state.connections.retain(|other| other.strong_count() > 0);
-            state.connections.push(Arc::downgrade(connection));
+            state.connections.retain(|other| !other.link.is_over());
+            state.connections.push(Arc::clone(connection));
             std::mem::take(&mut state.waiting)
         };
         for call in waiting {

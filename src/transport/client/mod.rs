@@ -22,3 +22,6 @@ pub use channel::{CLOSED, Channel, ChannelError};
 pub use dial::Tls;
 pub use options::ChannelOptions;
 pub use state::Connectivity;
+
+#[cfg(test)]
+mod tests;

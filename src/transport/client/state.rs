@@ -1,6 +1,6 @@
 //! Where a channel stands.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::super::link::Link;
@@ -49,8 +49,8 @@ pub struct State {
     pub addresses: Vec<Address>,
     /// The number of the attempt under way: what others tell is too late.
     pub attempt: u64,
-    /// Every connection on which there may be calls.
-    pub connections: Vec<Weak<Connection>>,
+    /// Every connection that may stand: calls go on on one that takes no more of them.
+    pub connections: Vec<Arc<Connection>>,
     /// The connection that is being made.
     pub dialing: Option<Arc<Link>>,
     pub backoff: Backoff,
