@@ -4,6 +4,8 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use mio::Token;
+
 use super::code::Code;
 use super::reactor::{Reactor, Source};
 use super::status::Status;
@@ -46,6 +48,7 @@ pub struct Server {
     shared: Arc<Shared>,
     listeners: Mutex<Vec<Arc<Listener>>>,
     grace: Arc<Grace>,
+    grace_token: Token,
 }
 
 impl Server {
@@ -60,11 +63,13 @@ impl Server {
             shared: Arc::clone(&shared),
             cancelled: Mutex::new(None),
         });
-        reactor.add(reactor.token(), Arc::clone(&grace) as Arc<dyn Source>);
+        let grace_token = reactor.token();
+        reactor.add(grace_token, Arc::clone(&grace) as Arc<dyn Source>);
         Ok(Self {
             shared,
             listeners: Mutex::default(),
             grace,
+            grace_token,
         })
     }
 
@@ -147,6 +152,8 @@ impl Drop for Server {
         for link in self.shared.connections() {
             link.kill();
         }
+        // The reactor would keep what keeps the reactor.
+        self.shared.reactor.remove(self.grace_token);
     }
 }
 
