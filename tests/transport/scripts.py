@@ -9,10 +9,12 @@ import textwrap
 
 from .implementations import PATIENCE
 
-# A program that waits for ever says where, and ends.
-_BEGIN = f"""
+# A program that waits for ever says where, and ends, when it is sent SIGUSR1. A timer of faulthandler
+# would not do: a forked child waits at its end for the timer's thread, which it does not have.
+_BEGIN = """
 import atexit, faulthandler, os, signal, sys, threading, time
-faulthandler.dump_traceback_later({PATIENCE}, exit=True)
+if hasattr(signal, "SIGUSR1"):
+    faulthandler.register(signal.SIGUSR1, chain=True)
 from concurrent import futures
 import grpc
 if sys.argv[1] == "native":
@@ -30,7 +32,7 @@ class Echo(grpc.GenericRpcHandler):
 
 def serve(workers=4, handler=Echo):
     server = rpc.server(futures.ThreadPoolExecutor(workers), handlers=[handler()])
-    address = f"127.0.0.1:{{server.add_insecure_port('127.0.0.1:0')}}"
+    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     server.start()
     return server, address
 
@@ -54,8 +56,23 @@ def _environment():
 def run(implementation, code, *arguments, directory):
     """Run a program to its end; gives its exit code, its output, and its errors."""
     with running(implementation, code, *arguments, directory=directory) as process:
-        output, errors = process.communicate(timeout=2 * PATIENCE)
+        output, errors = finish(process)
     return process.returncode, output, errors
+
+
+def finish(process, given=None):
+    """Wait for the end of a program; gives its output and errors, with its places if it is stuck."""
+    try:
+        return process.communicate(given, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, getattr(signal, "SIGUSR1", signal.SIGTERM))
+        return process.communicate(timeout=PATIENCE)
+
+
+def check(implementation, code, *arguments, directory, prints):
+    """Run a program that is to end well, having printed one line and no complaints."""
+    code, output, errors = run(implementation, code, *arguments, directory=directory)
+    assert (code, output, errors) == (0, f"{prints}\n", ""), f"{code}, {output!r}:\n{errors}"
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import textwrap
 import threading
 
 import pytest
@@ -144,20 +145,14 @@ def peer(server):
 
 @pytest.mark.parametrize("case", ALIVE)
 def test_a_program_may_end_with(case, peer, tmp_path):
-    code = "address, good, waiting, stream, echoes = arguments\n" + _dedented(ALIVE[case])
+    code = "address, good, waiting, stream, echoes = arguments\n" + textwrap.dedent(ALIVE[case])
     arguments, entered = peer
     with scripts.running(NATIVE, code, *arguments, directory=tmp_path) as process:
         if "stdin" in code:
             assert process.stdout.readline() == "ready\n", process.stderr.read()
             assert entered.acquire(timeout=PATIENCE)
-        found = process.communicate("\n", timeout=PATIENCE)
+        found = scripts.finish(process, "\n")
     assert (process.returncode, *found) == (0, "", "")
-
-
-def _dedented(code):
-    import textwrap
-
-    return textwrap.dedent(code)
 
 
 def test_the_exit_code_of_a_program(peer, tmp_path):
@@ -233,7 +228,7 @@ say("nothing")
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_no_thread_and_no_socket_is_left(tmp_path):
-    assert scripts.run(NATIVE, NOTHING_LEFT, directory=tmp_path) == (0, "nothing\n", "")
+    scripts.check(NATIVE, NOTHING_LEFT, directory=tmp_path, prints="nothing")
 
 
 MEMORY = """
@@ -285,7 +280,7 @@ say("flat" if grown < 12e6 else grown)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_is_flat(tmp_path):
     """Over ten thousand good calls and some thousands that fail or are cancelled."""
-    assert scripts.run(NATIVE, MEMORY, directory=tmp_path) == (0, "flat\n", "")
+    scripts.check(NATIVE, MEMORY, directory=tmp_path, prints="flat")
 
 
 CHANNELS = MEMORY.split("server, address")[0] + """
@@ -308,6 +303,6 @@ say("flat" if grown < 12e6 else grown)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_of_channels(tmp_path):
-    assert scripts.run(NATIVE, CHANNELS, directory=tmp_path) == (0, "flat\n", "")
+    scripts.check(NATIVE, CHANNELS, directory=tmp_path, prints="flat")
 
 

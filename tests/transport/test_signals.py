@@ -88,7 +88,7 @@ def test_ctrl_c(client, server, tmp_path):
                 _interrupt_each(process, entered, ended)
             finally:
                 release.set()
-            assert process.communicate(timeout=PATIENCE) == ("", "")
+            assert scripts.finish(process) == ("", "")
             assert process.returncode == 0
 
 
@@ -140,7 +140,7 @@ def test_a_handler_that_raises(client, server, tmp_path, how, code, said):
         with scripts.running(client, TERMINATING, *arguments, directory=tmp_path) as process:
             assert entered.wait(PATIENCE), process.stderr.read()
             process.send_signal(signal.SIGTERM)
-            found = process.communicate(timeout=PATIENCE)
+            found = scripts.finish(process)
         release.set()
     assert (process.returncode, *found) == (code, said, "")
 
@@ -198,8 +198,8 @@ def test_a_handler_that_raises_at_any_point(client, service, tmp_path):
         service.add("unary_unary", echo),
         service.add("stream_stream", lambda requests, context: requests),
     )
-    found = scripts.run(client, ANYWHERE, service.address, *paths, directory=tmp_path)
-    assert found == (0, "good\n", "")
+    arguments = service.address, *paths
+    scripts.check(client, ANYWHERE, *arguments, directory=tmp_path, prints="good")
 
 
 OTHER_THREADS = """
@@ -241,5 +241,5 @@ def test_ctrl_c_leaves_the_calls_of_other_threads(client, server, tmp_path):
             process.send_signal(signal.SIGINT)
             assert process.stdout.readline() == "interrupted\n"
             release.set()
-            assert process.communicate(timeout=PATIENCE) == ("[b'answer']\n", "")
+            assert scripts.finish(process) == ("[b'answer']\n", "")
             assert process.returncode == 0
