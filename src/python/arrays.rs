@@ -134,14 +134,24 @@ impl Target<'_> {
     #[must_use]
     #[inline]
     pub fn copy_in(&self, offset: usize, bytes: &[u8]) -> bool {
-        let room = self.count.checked_sub(offset).map(|count| count * DOUBLE);
-        if room.is_none_or(|room| bytes.len() > room) || !bytes.len().is_multiple_of(DOUBLE) {
+        bytes.len().is_multiple_of(DOUBLE)
+            && offset
+                .checked_mul(DOUBLE)
+                .is_some_and(|offset| self.copy_bytes(offset, bytes))
+    }
+
+    /// Copies a piece of the bytes of doubles to where byte `offset` is; otherwise as `copy_in`.
+    #[must_use]
+    #[inline]
+    pub fn copy_bytes(&self, offset: usize, bytes: &[u8]) -> bool {
+        let room = (self.count * DOUBLE).checked_sub(offset);
+        if room.is_none_or(|room| bytes.len() > room) {
             return false;
         }
         if !bytes.is_empty() {
             // SAFETY: checked above: the bytes fit behind `offset` in what `owner` keeps alive.
             unsafe {
-                let destination = self.data.add(offset * DOUBLE);
+                let destination = self.data.add(offset);
                 buffers::copy_parts(self.owner.py(), &[bytes], bytes.len(), destination);
             }
         }

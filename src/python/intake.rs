@@ -14,6 +14,29 @@ use crate::transport::ends::Exchange;
 use crate::transport::framing::{FramingError, MessageReader};
 use crate::wire::Header;
 
+/// What messages are handed to.
+pub trait Take {
+    /// A whole message.
+    fn message(&mut self, message: &[u8]) -> PyResult<()>;
+
+    /// The beginning of a message of `size` bytes. Where the rest may come in pieces: how much of the beginning has
+    /// been dealt with.
+    fn begin(&mut self, _beginning: &[u8], _size: usize) -> Option<usize> {
+        None
+    }
+
+    /// What follows of the message that was begun last.
+    fn piece(&mut self, _piece: &[u8]) -> PyResult<()> {
+        Ok(())
+    }
+}
+
+impl<F: FnMut(&[u8]) -> PyResult<()>> Take for F {
+    fn message(&mut self, message: &[u8]) -> PyResult<()> {
+        self(message)
+    }
+}
+
 /// Hands each message to `take`: those of a native call where they lie, else what an iterator gives, serialised by
 /// `to_bytes`.
 ///
@@ -22,11 +45,11 @@ use crate::wire::Header;
 pub fn each_message<'py>(
     messages: &Bound<'py, PyAny>,
     to_bytes: impl Fn(Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>,
-    mut take: impl FnMut(&[u8]) -> PyResult<()>,
+    mut take: impl Take,
 ) -> PyResult<()> {
     let Some(call) = native(messages)? else {
         for message in messages.try_iter()? {
-            take(to_bytes(message?)?.as_bytes())?;
+            take.message(to_bytes(message?)?.as_bytes())?;
         }
         return Ok(());
     };
@@ -35,11 +58,7 @@ pub fn each_message<'py>(
 }
 
 /// False where the end of the call cut the messages short.
-fn each_of_call(
-    py: Python<'_>,
-    call: &dyn Exchange,
-    mut take: impl FnMut(&[u8]) -> PyResult<()>,
-) -> PyResult<bool> {
+fn each_of_call(py: Python<'_>, call: &dyn Exchange, mut take: impl Take) -> PyResult<bool> {
     let mut reader = call.reader();
     loop {
         if let Err(error) = each_come(&mut reader, &mut take)? {
@@ -58,13 +77,20 @@ fn each_of_call(
 
 fn each_come(
     reader: &mut MessageReader,
-    take: &mut impl FnMut(&[u8]) -> PyResult<()>,
+    take: &mut impl Take,
 ) -> PyResult<Result<(), FramingError>> {
     loop {
-        match reader.read() {
-            Ok(Some(message)) => take(message)?,
-            Ok(None) => return Ok(Ok(())),
+        while let Some(piece) = reader.piece() {
+            take.piece(&piece)?;
+        }
+        let taken = match reader.read_or_begin(|beginning, size| take.begin(beginning, size)) {
+            Ok(Some(message)) => Some(take.message(message)?),
+            Ok(None) => None,
             Err(error) => return Ok(Err(error)),
+        };
+        // Without a message there may be one that is read in pieces from now on.
+        if taken.is_none() && !reader.has_piece() {
+            return Ok(Ok(()));
         }
     }
 }
@@ -72,7 +98,7 @@ fn each_come(
 /// Reads a reply that carries nothing, to its end.
 #[pyfunction]
 pub fn read_nothing(messages: &Bound<'_, PyAny>) -> PyResult<()> {
-    each_message(messages, message_bytes, |_| Ok(()))
+    each_message(messages, message_bytes, |_: &[u8]| Ok(()))
 }
 
 /// The serialised form of a message.

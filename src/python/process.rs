@@ -26,13 +26,15 @@ pub fn read_into<'py>(
         (kind::DISCRETE_INPUT, discrete_inputs),
         (kind::DISCRETE_OUTPUT, discrete_outputs),
     ];
-    each_message(messages, message_bytes, |message| {
-        match wire::decode(message)? {
+    each_message(
+        messages,
+        message_bytes,
+        |message: &[u8]| match wire::decode(message)? {
             Message::Empty => Ok(()),
             Message::Discrete(discrete) => file_discrete(py, &discrete, &discretes),
             Message::Continuous(array) => read_array(&array, flat_inputs, flat_outputs),
-        }
-    })
+        },
+    )
 }
 
 fn read_array<'py>(

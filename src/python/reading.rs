@@ -7,7 +7,7 @@ use super::arrays::{Target, writable_f64};
 use super::discrete::from_value;
 use super::errors::validation;
 use super::fresh::{unwritten, zeros};
-use super::intake::{each_message, message_bytes};
+use super::intake::{Take, each_message, message_bytes};
 use crate::table::{Inbox, Placed, Role, Side};
 use crate::wire::Discrete;
 
@@ -79,9 +79,12 @@ impl<'py, 't> Reading<'py, 't> {
         messages: &Bound<'py, PyAny>,
         discretes: Discretes<'_, 'py>,
     ) -> PyResult<()> {
-        each_message(messages, message_bytes, |message| {
-            self.read(message, discretes)
-        })?;
+        let taking = Taking {
+            reading: self,
+            discretes,
+            piecemeal: None,
+        };
+        each_message(messages, message_bytes, taking)?;
         self.finish()
     }
 
@@ -99,11 +102,15 @@ impl<'py, 't> Reading<'py, 't> {
                 let fits = self.filled[role].arrays[slot]
                     .1
                     .copy_in(start, data.as_bytes());
-                // The inbox has checked the range.
-                fits.then_some(())
-                    .ok_or_else(|| validation(self.py, "values that do not fit their array"))
+                self.checked(fits)
             }
         }
+    }
+
+    /// The inbox has checked the range.
+    fn checked(&self, fits: bool) -> PyResult<()> {
+        fits.then_some(())
+            .ok_or_else(|| validation(self.py, "values that do not fit their array"))
     }
 
     /// Makes what was not sent zeros.
@@ -121,6 +128,48 @@ impl<'py, 't> Reading<'py, 't> {
             into.set_item(key, array)?;
         }
         Ok(())
+    }
+}
+
+/// What the messages of one stream are handed to.
+struct Taking<'r, 'a, 'py, 't> {
+    reading: &'r mut Reading<'py, 't>,
+    discretes: Discretes<'a, 'py>,
+    /// Where the next piece goes of the message that is read in pieces.
+    piecemeal: Option<Piecemeal>,
+}
+
+struct Piecemeal {
+    role: usize,
+    slot: usize,
+    /// In bytes.
+    at: usize,
+}
+
+impl Take for Taking<'_, '_, '_, '_> {
+    #[inline]
+    fn message(&mut self, message: &[u8]) -> PyResult<()> {
+        self.reading.read(message, self.discretes)
+    }
+
+    fn begin(&mut self, beginning: &[u8], size: usize) -> Option<usize> {
+        let placed = self.reading.inbox.place_beginning(beginning, size)?;
+        self.piecemeal = Some(Piecemeal {
+            role: placed.role,
+            slot: placed.slot,
+            at: placed.start * size_of::<f64>(),
+        });
+        Some(placed.header)
+    }
+
+    fn piece(&mut self, piece: &[u8]) -> PyResult<()> {
+        let Some(to) = &mut self.piecemeal else {
+            return self.reading.checked(false);
+        };
+        let target = &self.reading.filled[to.role].arrays[to.slot].1;
+        let fits = target.copy_bytes(to.at, piece);
+        to.at += piece.len();
+        self.reading.checked(fits)
     }
 }
 

@@ -20,7 +20,7 @@ pub fn read_shapes<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = messages.py();
     let shapes = PyDict::new(py);
-    each_message(messages, metadata_bytes, |message| {
+    each_message(messages, metadata_bytes, |message: &[u8]| {
         let meta = read_variable(message)?;
         let shape = checked_shape(py, &meta)?;
         let key = (meta.kind, &meta.name).into_pyobject(py)?;

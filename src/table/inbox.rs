@@ -60,6 +60,19 @@ impl Payload<'_> {
     }
 }
 
+/// Where a message belongs of which only the beginning has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beginning {
+    /// Which of the roles.
+    pub role: usize,
+    /// Which slot of it.
+    pub slot: usize,
+    /// The first value of the slot that is written; the rest fit.
+    pub start: usize,
+    /// How long the header is. The doubles follow it.
+    pub header: usize,
+}
+
 /// The roles that a stream may fill, and what is due next.
 pub struct Inbox<'t> {
     side: Side,
@@ -103,6 +116,31 @@ impl<'t> Inbox<'t> {
         }
     }
 
+    /// Where the message of `size` bytes belongs of which only the beginning has come, where that is clear already:
+    /// it begins with the header that is due, and all the rest are the doubles. It counts as come.
+    ///
+    /// The header holds the length of what follows it, so nothing else can be behind the doubles.
+    #[inline]
+    pub fn place_beginning(&mut self, beginning: &[u8], size: usize) -> Option<Beginning> {
+        self.skip_filled();
+        let headers = &self.roles.get(self.due_role)?.1;
+        let entry = headers.entry(self.due_entry)?;
+        let header = headers.header(entry);
+        let doubles = entry.values.len() * size_of::<f64>();
+        if !beginning.starts_with(header) || size != header.len() + doubles {
+            return None;
+        }
+        let beginning = Beginning {
+            role: self.due_role,
+            slot: entry.slot,
+            start: entry.values.start,
+            header: header.len(),
+        };
+        self.due_entry += 1;
+        self.progress[self.due_role][entry.slot].add(entry.values.start, entry.values.len());
+        Some(beginning)
+    }
+
     /// Whether every variable that has come has come whole; `absent` is told the role and the slot of each that has
     /// not come at all. To be asked at the end of the stream.
     ///
@@ -130,21 +168,12 @@ impl<'t> Inbox<'t> {
 
     /// The common case: the message begins with the very header that is due.
     fn place_due<'a>(&mut self, message: &'a [u8]) -> Option<Placed<'a>> {
-        self.skip_filled();
-        let headers = &self.roles.get(self.due_role)?.1;
-        let entry = headers.entry(self.due_entry)?;
-        // The header holds the length of what follows it, so nothing else can be behind the values.
-        let data = message.strip_prefix(headers.header(entry))?;
-        if data.len() != entry.values.len() * size_of::<f64>() {
-            return None;
-        }
-        self.due_entry += 1;
-        self.progress[self.due_role][entry.slot].add(entry.values.start, entry.values.len());
+        let placed = self.place_beginning(message, message.len())?;
         Some(Placed::Doubles {
-            role: self.due_role,
-            slot: entry.slot,
-            start: entry.values.start,
-            data: Payload::Expected(data),
+            role: placed.role,
+            slot: placed.slot,
+            start: placed.start,
+            data: Payload::Expected(message.get(placed.header..)?),
         })
     }
 

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 pub use error::{Chunk, Error, label};
 pub use fits::{first_value, overlook};
 pub use headers::{Headers, write as write_header};
-pub use inbox::{Inbox, Payload, Placed, Side};
+pub use inbox::{Beginning, Inbox, Payload, Placed, Side};
 pub use metadata::{PartialsMeta, VariableMeta, read_partials, read_variable};
 pub use names::Names;
 pub use progress::Progress;

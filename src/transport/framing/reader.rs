@@ -10,8 +10,8 @@ use super::{FramingError, PREFIX};
 
 /// Finds the messages in what comes.
 ///
-/// A message that lies in one segment is read where it lies; only one that is spread over several is gathered, and a
-/// claimed length allocates nothing: at most twice what has come.
+/// A message that lies in one segment is read where it lies. One that is spread over several is read in pieces by who
+/// can do so, else gathered; a claimed length allocates nothing: at most twice what has come.
 ///
 /// After an error the stream is lost: every further read gives that error again.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub struct MessageReader {
     gathered: Vec<u8>,
     /// Whether `gathered` is a message that was given out.
     given: bool,
+    /// What has not come yet of a message that is read in pieces.
+    pieces: usize,
     inflated: Vec<u8>,
     failed: Option<FramingError>,
 }
@@ -42,6 +44,8 @@ struct Prefix {
 
 /// Where the message is that was found.
 enum Found {
+    /// Nowhere as a whole: it is read in pieces.
+    Pieces,
     /// At the end of what has been read of the first segment.
     Segment(usize),
     Gathered,
@@ -61,6 +65,7 @@ impl MessageReader {
             prefix: None,
             gathered: Vec::new(),
             given: false,
+            pieces: 0,
             inflated: Vec::new(),
             failed: None,
         }
@@ -89,7 +94,29 @@ impl MessageReader {
     /// Whether the stream may end here: no message has begun.
     #[must_use]
     pub fn is_clean_end(&self) -> bool {
-        self.prefix.is_none() && self.unread == 0
+        self.prefix.is_none() && self.unread == 0 && self.pieces == 0
+    }
+
+    /// Whether there is a piece of the message that is read in pieces.
+    #[must_use]
+    pub fn has_piece(&self) -> bool {
+        self.pieces > 0 && self.unread > 0
+    }
+
+    /// The next piece of the message that is read in pieces, or `None` while nothing of it is there.
+    pub fn piece(&mut self) -> Option<Bytes> {
+        let count = self.pieces.min(self.front().len());
+        if count == 0 {
+            return None;
+        }
+        let at = self.at;
+        let piece = self
+            .segments
+            .front()
+            .map(|segment| segment.slice(at..at + count));
+        self.pieces -= count;
+        self.skip(count);
+        piece
     }
 
     /// The next message, or `None` while it has not come whole.
@@ -97,8 +124,20 @@ impl MessageReader {
     /// # Errors
     /// What is wrong with it.
     pub fn read(&mut self) -> Result<Option<&[u8]>, FramingError> {
-        Ok(match self.find()? {
-            None => None,
+        self.read_or_begin(|_, _| None)
+    }
+
+    /// The same, but a message of which only the beginning has come may be read in pieces from now on: `begin` gets
+    /// that beginning and the message's size, and says how much of it has been dealt with, if it wants the rest so.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read_or_begin(
+        &mut self,
+        begin: impl FnOnce(&[u8], usize) -> Option<usize>,
+    ) -> Result<Option<&[u8]>, FramingError> {
+        Ok(match self.find(begin)? {
+            None | Some(Found::Pieces) => None,
             // An empty message may lie past the end of all segments.
             Some(Found::Segment(size)) => {
                 let segment = self.segments.front();
@@ -115,8 +154,8 @@ impl MessageReader {
     /// # Errors
     /// What is wrong with it.
     pub fn take(&mut self) -> Result<Option<Bytes>, FramingError> {
-        Ok(match self.find()? {
-            None => None,
+        Ok(match self.find(|_, _| None)? {
+            None | Some(Found::Pieces) => None,
             Some(Found::Segment(size)) => {
                 let segment = self.segments.front();
                 let message = segment.map(|segment| segment.slice(self.at - size..self.at));
@@ -128,11 +167,17 @@ impl MessageReader {
     }
 
     #[inline]
-    fn find(&mut self) -> Result<Option<Found>, FramingError> {
+    fn find(
+        &mut self,
+        begin: impl FnOnce(&[u8], usize) -> Option<usize>,
+    ) -> Result<Option<Found>, FramingError> {
         if let Some(failed) = self.failed {
             return Err(failed);
         }
-        let found = self.advance();
+        if self.pieces > 0 {
+            return Ok(Some(Found::Pieces));
+        }
+        let found = self.advance(begin);
         if let Err(error) = found {
             self.failed = Some(error);
             // Nothing of the rest will be read.
@@ -142,11 +187,18 @@ impl MessageReader {
         found
     }
 
-    fn advance(&mut self) -> Result<Option<Found>, FramingError> {
+    fn advance(
+        &mut self,
+        begin: impl FnOnce(&[u8], usize) -> Option<usize>,
+    ) -> Result<Option<Found>, FramingError> {
         self.forget_given();
         let Some(prefix) = self.read_prefix()? else {
             return Ok(None);
         };
+        if !prefix.compressed && self.begin_pieces(prefix.size, begin) {
+            self.prefix = None;
+            return Ok(Some(Found::Pieces));
+        }
         let Some(found) = self.whole(prefix.size) else {
             return Ok(None);
         };
@@ -235,6 +287,24 @@ impl MessageReader {
             self.segments.pop_front();
             self.at = 0;
         }
+    }
+
+    /// Whether the message of `size` bytes, of which only the beginning is there, is to be read in pieces.
+    fn begin_pieces(
+        &mut self,
+        size: usize,
+        begin: impl FnOnce(&[u8], usize) -> Option<usize>,
+    ) -> bool {
+        let come = self.front();
+        if !self.gathered.is_empty() || come.is_empty() || come.len() >= size {
+            return false;
+        }
+        let Some(dealt_with) = begin(come, size).filter(|&count| count <= come.len()) else {
+            return false;
+        };
+        self.pieces = size - dealt_with;
+        self.skip(dealt_with);
+        true
     }
 
     /// Finds all of the message's `size` bytes, or gathers what has come of them.

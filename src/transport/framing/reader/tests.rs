@@ -164,3 +164,39 @@ fn random_bytes_never_panic() {
         }
     }
 }
+
+#[test]
+fn a_message_in_pieces_is_the_same() {
+    let contents: [&[u8]; 4] = [b"first", &[7; 300], b"", b"last"];
+    let bytes = stream(&contents);
+    for size in 1..bytes.len() {
+        let mut reader = MessageReader::new(300, Encoding::Identity);
+        let (mut messages, mut open) = (Vec::<Vec<u8>>::new(), None::<Vec<u8>>);
+        for segment in bytes.chunks(size) {
+            reader.push(Bytes::copy_from_slice(segment));
+            loop {
+                while let Some(piece) = reader.piece() {
+                    open.get_or_insert_default().extend_from_slice(&piece);
+                }
+                // Only what is long, and not before two bytes of it have come, which are dealt with.
+                let begin = |beginning: &[u8], size| {
+                    let wanted = size > 100 && beginning.len() > 1;
+                    wanted.then(|| open.insert(beginning[..2].to_vec()).len())
+                };
+                let whole = reader
+                    .read_or_begin(begin)
+                    .expect("good")
+                    .map(<[u8]>::to_vec);
+                if whole.is_none() && !reader.has_piece() {
+                    break;
+                }
+                messages.extend(open.take_if(|open| open.len() == 300));
+                messages.extend(whole);
+            }
+            let is_open = open.as_ref().is_some_and(|open| open.len() < 300);
+            assert!(!(is_open && reader.is_clean_end()));
+        }
+        assert_eq!(messages, contents, "in segments of {size}");
+        assert!(reader.is_clean_end());
+    }
+}
