@@ -176,9 +176,11 @@ def test_a_secure_client_at_a_plain_port(client, service, authority):
 def test_garbage_at_a_secure_port(client, plain, authority):
     host, port = plain.address.split(":")
     for data in (b"", b"GET / HTTP/1.1\r\n\r\n", bytes(range(256)) * 100, b"\x16\x03\x01\xff\xff"):
-        with socket.create_connection((host, int(port)), PATIENCE) as peer:
-            with contextlib.suppress(OSError):
-                peer.sendall(data)
+        with (
+            socket.create_connection((host, int(port)), PATIENCE) as peer,
+            contextlib.suppress(OSError),
+        ):
+            peer.sendall(data)
     with securely(client, plain, root_certificates=authority.certificate) as remote:
         remote.check()
 
@@ -226,11 +228,17 @@ def test_credentials_that_fail(client, plain, authority):
 
 @pytest.mark.parametrize("data", [b"", b"no PEM", b"-----BEGIN CERTIFICATE-----\nAAAA\n"])
 def test_certificates_that_are_none(client, server, plain, pair, data):
-    with pytest.raises((ValueError, RuntimeError, grpc.RpcError)):
-        with securely(client, plain, root_certificates=data or b"\n") as remote:
-            remote.unary_unary(lambda request, context: b"")(b"", timeout=PATIENCE)
+    with (
+        pytest.raises((ValueError, RuntimeError, grpc.RpcError)),
+        securely(client, plain, root_certificates=data or b"\n") as remote,
+    ):
+        remote.unary_unary(lambda request, context: b"")(b"", timeout=PATIENCE)
     one = server.server(futures.ThreadPoolExecutor(1))
-    with pytest.raises((ValueError, RuntimeError)):
+
+    def add_port():
         credentials = server.ssl_server_credentials([(data, pair.certificate)])
         one.add_secure_port("localhost:0", credentials)
+
+    with pytest.raises((ValueError, RuntimeError)):
+        add_port()
     one.stop(None)
