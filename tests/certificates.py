@@ -36,14 +36,15 @@ def authority(name="Test CA"):
     return _made(name, None, [(x509.BasicConstraints(ca=True, path_length=None), True)])
 
 
-def issued(issuer, name, dns=(), ips=()):
-    """An identity that ``issuer`` has issued, good for the given names."""
+def issued(issuer, name, dns=(), ips=(), days=1):
+    """An identity that ``issuer`` has issued, good for the given names and so many days more."""
     names = [x509.DNSName(each) for each in dns]
     names += [x509.IPAddress(ipaddress.ip_address(each)) for each in ips]
-    return _made(name, issuer, [(x509.SubjectAlternativeName(names), False)] if names else [])
+    extensions = [(x509.SubjectAlternativeName(names), False)] if names else []
+    return _made(name, issuer, extensions, days * _DAY)
 
 
-def _made(name, issuer, extensions):
+def _made(name, issuer, extensions, rest=_DAY):
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -53,8 +54,8 @@ def _made(name, issuer, extensions):
         .issuer_name(issuer.certificate.subject if issuer else subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _DAY)
-        .not_valid_after(now + _DAY)
+        .not_valid_before(now - 2 * _DAY)
+        .not_valid_after(now + rest)
     )
     for extension, critical in extensions:
         builder = builder.add_extension(extension, critical)

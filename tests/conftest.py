@@ -29,14 +29,14 @@ from . import peers  # noqa: E402
 
 @pytest.fixture(params=peers.FLAVOURS)
 def flavour(request):
-    """Run the test once with philote_mdo stock and once patched; gives the flavour's name."""
+    """Run the test with philote_mdo stock, patched, and native; gives the flavour's name."""
     with peers.client_side(request.param):
         yield request.param
 
 
 @pytest.fixture(params=peers.PAIRS, ids="-".join)
 def pair(request):
-    """Run the test for all four pairs of (client, server), the client side being switched."""
+    """Run the test for every pair of (client, server), the client side being switched."""
     with peers.client_side(request.param[0]):
         yield request.param
 

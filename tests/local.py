@@ -3,7 +3,6 @@
 import contextlib
 from concurrent import futures
 
-import grpc
 import philote_mdo.general as pmdo
 
 from . import peers
@@ -26,7 +25,7 @@ def generic_server(handler):
 @contextlib.contextmanager
 def _running(attach, interceptors, workers):
     pool = futures.ThreadPoolExecutor(max_workers=workers)
-    server = grpc.server(pool, interceptors=interceptors)
+    server = peers.server(pool, interceptors=interceptors)
     attach(server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()

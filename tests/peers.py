@@ -1,4 +1,8 @@
-"""Stock and patched peers: server processes, and a client side that is either one."""
+"""Stock, patched and native peers: server processes, and a client side that is any of them.
+
+Stock is philote_mdo as it comes; patched, with philote_fast's patches, on grpcio still; native, the
+same on philote_fast's own channel and server.
+"""
 
 import contextlib
 import itertools
@@ -13,7 +17,7 @@ import numpy as np
 import philote_fast
 from philote_fast.cli.processes import ServerProcess
 
-FLAVOURS = ("stock", "patched")
+FLAVOURS = ("stock", "patched", "native")
 # (client, server), stock against stock first: it is the reference.
 PAIRS = tuple(itertools.product(FLAVOURS, FLAVOURS))
 REFERENCE = ("stock", "stock")
@@ -23,33 +27,52 @@ _SERVE = Path(__file__).with_name("serve.py")
 
 def start_server(discipline, flavour="patched", **arguments):
     """Start a process that serves ``discipline``, given as "module:factory"."""
-    command = [sys.executable, str(_SERVE), discipline, json.dumps(arguments)]
-    return ServerProcess(command, accelerated=flavour == "patched")
+    command = [sys.executable, str(_SERVE), discipline, json.dumps(arguments), flavour]
+    return ServerProcess(command, accelerated=flavour != "stock")
 
 
 @contextlib.contextmanager
 def channel_to(address):
-    """Open a channel of grpcio's own, and close it afterwards."""
-    # Without the option grpcio shares one connection, and its backoff, between tests.
-    channel = grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
+    """Open a channel of the client side's flavour, and close it afterwards."""
+    if _side.native:
+        channel = philote_fast.insecure_channel(address)
+    else:
+        # Without the option grpcio shares one connection, and its backoff, between tests.
+        channel = grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
     with channel:
         yield channel
 
 
+def server(pool, **arguments):
+    """Make a server in this process, native if the client side is."""
+    make = philote_fast.server if _side.native else grpc.server
+    return make(pool, **arguments)
+
+
+class _Side:
+    """Whether this process's channels and servers are native."""
+
+    native = False
+
+
+_side = _Side()
+
+
 @contextlib.contextmanager
 def client_side(flavour):
-    """Make this process's philote_mdo stock or patched, and put it back afterwards."""
-    before = philote_fast.installed()
-    _switch(flavour == "patched")
+    """Make this process stock, patched or native, and put it back afterwards."""
+    before = philote_fast.installed(), _side.native
+    _switch(flavour != "stock", flavour == "native")
     try:
         yield
     finally:
-        _switch(before)
+        _switch(*before)
 
 
-def _switch(patched):
+def _switch(patched, native):
     (philote_fast.install if patched else philote_fast.uninstall)()
     assert philote_fast.installed() == patched
+    _side.native = native
 
 
 class ServerPool:

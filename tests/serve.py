@@ -1,4 +1,4 @@
-"""Serves one discipline from a process of its own: ``python serve.py module:factory [JSON]``.
+"""Serves one discipline in a process: ``python serve.py module:factory [JSON [FLAVOUR]]``.
 
 Prints its port, and ends when its standard input does. Run as a file, not as a module, so that the
 installed packages are imported and not the checkout's. With ``PHILOTE_FAST=0`` philote_fast is
@@ -12,7 +12,7 @@ import sys
 from concurrent import futures
 
 
-def main(specification, arguments="{}"):
+def main(specification, arguments="{}", flavour="patched"):
     if os.environ.get("PHILOTE_FAST") != "0":
         import philote_fast
 
@@ -27,7 +27,8 @@ def main(specification, arguments="{}"):
     implicit = isinstance(discipline, pmdo.ImplicitDiscipline)
     servicer = (pmdo.ImplicitServer if implicit else pmdo.ExplicitServer)(discipline=discipline)
 
-    server = grpc.server(futures.ThreadPoolExecutor(max_workers=4))
+    make = philote_fast.server if flavour == "native" else grpc.server
+    server = make(futures.ThreadPoolExecutor(max_workers=4))
     servicer.attach_to_server(server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()

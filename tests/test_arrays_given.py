@@ -248,7 +248,7 @@ def test_bits(echo, flavour):
     values = np.array(words, dtype="u8").view("f8")
     for view in (values, values.astype(">f8"), np.repeat(values, 2)[::2]):
         found = echo.run_compute({"x": view})["y"]
-        if flavour == "patched" or view is values:
+        if flavour != "stock" or view is values:
             assert found.tobytes() == values.tobytes()
 
 

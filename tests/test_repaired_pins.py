@@ -11,7 +11,7 @@ from .disciplines import LinearImplicit
 from .examples import prepared
 from .peers import FLAVOURS, channel_to, client_side
 
-DEFAULT_NUM_DOUBLE = {"stock": 1_000, "patched": 100_000}
+DEFAULT_NUM_DOUBLE = {"stock": 1_000, "patched": 100_000, "native": 100_000}
 
 
 def test_default_chunk_of_the_client(flavour):

@@ -3,7 +3,6 @@
 import contextlib
 import socket
 import struct
-import threading
 
 from .implementations import PATIENCE
 
@@ -149,7 +148,7 @@ class Peer:
         for kind, flags, number, payload in self.frames():
             if number == stream and kind == DATA:
                 received += payload
-            if number == stream and (kind == RST_STREAM or flags & END_STREAM and kind != PING):
+            if number == stream and (kind == RST_STREAM or (flags & END_STREAM and kind != PING)):
                 return received or None
         raise AssertionError("closed without a reply")
 
@@ -180,74 +179,7 @@ def client_peer(address, *first):
         peer.close()
 
 
-class ScriptedServer:
-    """Listens, and plays a script on each connection: the last one on all further ones.
-
-    A script is called with the peer and the number of the stream of its first request; the server
-    has then sent its settings.
-    """
-
-    def __init__(self, *scripts, settings=settings()):
-        self._scripts = list(scripts)
-        self._settings = settings
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._threads, self._peers = [], []
-        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        self.connections = 0
-        self._accepting = threading.Thread(target=self._accept)
-
-    def __enter__(self):
-        self._accepting.start()
-        return self
-
-    def __exit__(self, *exception):
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._accepting.join()
-        for peer in self._peers:
-            with contextlib.suppress(OSError):
-                peer._socket.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(PATIENCE)
-            assert not thread.is_alive()
-        for peer in self._peers:
-            peer.close()
-
-    def _accept(self):
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            script = self._scripts[min(self.connections, len(self._scripts) - 1)]
-            self.connections += 1
-            self._peers.append(Peer(connection))
-            arguments = (script, self._peers[-1])
-            self._threads.append(threading.Thread(target=self._play, args=arguments))
-            self._threads[-1].start()
-
-    def _play(self, script, peer):
-        with contextlib.suppress(OSError, EOFError, AssertionError):
-            if getattr(script, "raw", False):
-                script(peer)
-            else:
-                assert peer.take(len(PREFACE)) == PREFACE
-                peer.send(self._settings)
-                script(peer, peer.wait_for(HEADERS)[2])
-                peer.wait_until_closed()
-        with contextlib.suppress(OSError):
-            peer._socket.shutdown(socket.SHUT_RDWR)
-
-
-def raw(script):
-    """Mark a script that is played from the first byte, without HTTP/2."""
-    script.raw = True
-    return script
-
-
-def answer(peer, stream, text=b"answer"):
-    """A script: answer well, now and to all further requests."""
-    while True:
-        peer.send(headers(stream, ANSWER), data(stream, message(text)), headers(stream, GOOD, True))
-        stream = peer.wait_for(HEADERS)[2]
+def whole_request(path, stream=1, body=b"hi", *more, **replaced):
+    """A request with one message, to its end."""
+    pairs = request(path, *more, **replaced)
+    return headers(stream, pairs) + data(stream, message(body), True)

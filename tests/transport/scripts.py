@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 
 from .implementations import PATIENCE
 
-# A program that waits for ever says where, and ends, when it is sent SIGUSR1. A timer of faulthandler
-# would not do: a forked child waits at its end for the timer's thread, which it does not have.
+# A program that waits for ever says where, and ends, when it is sent SIGUSR1. A timer of
+# faulthandler would not do: a forked child waits at its end for the timer's thread, which it has
+# not got.
 _BEGIN = """
 import atexit, faulthandler, os, signal, sys, threading, time
 if hasattr(signal, "SIGUSR1"):
@@ -61,12 +63,8 @@ def run(implementation, code, *arguments, directory):
 
 
 def finish(process, given=None):
-    """Wait for the end of a program; gives its output and errors, with its places if it is stuck."""
-    try:
-        return process.communicate(given, timeout=PATIENCE)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, getattr(signal, "SIGUSR1", signal.SIGTERM))
-        return process.communicate(timeout=PATIENCE)
+    """Wait for the end of a program; gives its output and errors."""
+    return process.communicate(given, timeout=3 * PATIENCE)
 
 
 def check(implementation, code, *arguments, directory, prints):
@@ -90,8 +88,15 @@ def running(implementation, code, *arguments, directory):
         # So that what it has forked ends with it.
         start_new_session=True,
     ) as process:
+        watchdog = threading.Timer(2 * PATIENCE, _end, (process, getattr(signal, "SIGUSR1", 15)))
+        watchdog.start()
         try:
             yield process
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            watchdog.cancel()
+            _end(process, signal.SIGKILL)
+
+
+def _end(process, by):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, by)

@@ -86,7 +86,7 @@ def echo(request, context):
 
 @contextlib.contextmanager
 def serving(implementation, *, workers=8, address="127.0.0.1:0", pool=None, **arguments):
-    """Run a server for a new service; gives the service, whose ``server`` and ``address`` are set."""
+    """Run a server for a new service; gives the service, with ``server`` and ``address``."""
     service = Service()
     own = pool is None
     pool = futures.ThreadPoolExecutor(workers) if own else pool

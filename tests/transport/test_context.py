@@ -166,9 +166,11 @@ def test_interceptors_of_the_server(client, server):
 def test_an_interceptor_that_refuses(client, server):
     seen = []
     interceptors = [Recording("outer", seen, refuse=True), Recording("inner", seen)]
-    with both(client, server, interceptors=interceptors) as remote:
-        with pytest.raises(grpc.RpcError) as caught:
-            remote.unary_unary(echo)(b"a")
+    with (
+        both(client, server, interceptors=interceptors) as remote,
+        pytest.raises(grpc.RpcError) as caught,
+    ):
+        remote.unary_unary(echo)(b"a")
     assert (caught.value.code(), caught.value.details()) == (CODE.UNAUTHENTICATED, "no")
     assert len(seen) == 1
 
@@ -188,7 +190,7 @@ class Adding(
         class Details(grpc.ClientCallDetails):
             method, timeout, credentials = details.method, details.timeout, details.credentials
             wait_for_ready, compression = details.wait_for_ready, details.compression
-            metadata = [*(details.metadata or ()), ("key", "added")]
+            metadata = (*(details.metadata or ()), ("key", "added"))
 
         result = continuation(Details, request)
         self.results.append(result)

@@ -102,7 +102,9 @@ def test_a_deadline_that_has_passed(remote, timeout):
 @pytest.mark.parametrize("timeout", [1e5, 1e8])
 def test_a_distant_deadline(remote, timeout):
     left = []
-    method = remote.unary_unary(lambda request, context: left.append(context.time_remaining()) or b"")
+    method = remote.unary_unary(
+        lambda request, context: left.append(context.time_remaining()) or b""
+    )
     assert method(b"", timeout=timeout) == b""
     assert 0 < left[0] <= timeout * 1.01
 
@@ -154,7 +156,7 @@ def test_cancelled_by_the_client(waiting, remote):
 
 
 def test_cancelled_from_another_thread(waiting, remote):
-    call, server_side, end = waiting
+    call, _, end = waiting
     running = call()
     timer = threading.Timer(0.2, running.cancel)
     timer.start()

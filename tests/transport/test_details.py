@@ -64,7 +64,7 @@ def test_an_exception_with_any_text(remote):
 LONG = ["a" * 20_000, "ü" * 20_000, "%" * 9000, "\n" * 9000, "🚀" * 5000, "x" * 1_000_000]
 
 
-@pytest.mark.parametrize("text", LONG, ids=lambda text: f"{len(text)}{ascii(text[0])}")
+@pytest.mark.parametrize("text", LONG, ids=lambda text: f"{len(text)}{text[0]!a}")
 def test_a_long_text_keeps_its_code(client, server, text):
     """Between peers of grpcio such a text costs the code and the cause; a native server cuts it."""
     if server is not NATIVE:

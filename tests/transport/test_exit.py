@@ -1,6 +1,5 @@
 """What is left behind: by closing and stopping, by thousands of calls, and at a program's end."""
 
-import os
 import sys
 import textwrap
 import threading
@@ -134,12 +133,15 @@ def peer(server):
 
     with serving(server, workers=40) as service:
         yield (
-            service.address,
-            service.add("unary_unary", echo),
-            service.add("unary_unary", waiting),
-            service.add("unary_stream", stream),
-            service.add("stream_stream", lambda requests, context: requests),
-        ), entered
+            (
+                service.address,
+                service.add("unary_unary", echo),
+                service.add("unary_unary", waiting),
+                service.add("unary_stream", stream),
+                service.add("stream_stream", lambda requests, context: requests),
+            ),
+            entered,
+        )
         release.set()
 
 
@@ -162,7 +164,9 @@ def test_the_exit_code_of_a_program(peer, tmp_path):
     arguments, _ = peer
     found = scripts.run(NATIVE, code + "sys.exit(5)", *arguments, directory=tmp_path)
     assert found == (5, "", "")
-    found = scripts.run(NATIVE, code + "raise ValueError('the end')", *arguments, directory=tmp_path)
+    found = scripts.run(
+        NATIVE, code + "raise ValueError('the end')", *arguments, directory=tmp_path
+    )
     assert found[:2] == (1, "")
     assert found[2].endswith("ValueError: the end\n")
 
@@ -283,7 +287,9 @@ def test_memory_is_flat(tmp_path):
     scripts.check(NATIVE, MEMORY, directory=tmp_path, prints="flat")
 
 
-CHANNELS = MEMORY.split("server, address")[0] + """
+CHANNELS = (
+    MEMORY.split("server, address")[0]
+    + """
 server, address = serve(4, Handler)
 def channels(count):
     for _ in range(count):
@@ -299,10 +305,9 @@ grown = resident() - before
 server.stop(None).wait(20)
 say("flat" if grown < 12e6 else grown)
 """
+)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_of_channels(tmp_path):
     scripts.check(NATIVE, CHANNELS, directory=tmp_path, prints="flat")
-
-

@@ -96,6 +96,7 @@ say("good")
 
 def test_calls_in_flight(service, tmp_path):
     """In the child they have ended; in the parent they come to their own end."""
+
     def slow(request, context):
         time.sleep(1)
         return request

@@ -3,7 +3,6 @@
 import contextlib
 import random
 import struct
-import zlib
 
 import pytest
 
@@ -20,7 +19,6 @@ from .frames import (
     PRIORITY,
     PUSH_PROMISE,
     SETTINGS,
-    WINDOW_SETTING,
     block,
     client_peer,
     data,
@@ -30,50 +28,21 @@ from .frames import (
     request,
     reset,
     settings,
+    whole_request,
     window_update,
 )
-from .implementations import GRPCIO, NATIVE, PATIENCE, SERVERS
-from .memory import grown_by
-from .service import connected, echo, serving
 
-pytestmark = pytest.mark.skipif(NATIVE not in SERVERS, reason="there is no native server")
-MANY = 20_000
 MIB = 2**20
 
 
-@pytest.fixture(scope="module")
-def served():
-    """Give a native service, and a channel of grpcio's that is open all the while."""
-    with serving(NATIVE) as service, connected(GRPCIO, service) as remote:
-        remote.path = service.add("unary_unary", echo)
-        remote.large = service.add("unary_unary", lambda request, context: bytes(3 * MIB))
-        remote.streaming = service.add("stream_stream", lambda requests, context: requests)
-        yield remote
-
-
-@pytest.fixture
-def victim(served, capfd):
-    """Give the service; afterwards old and new channels work, and nothing has panicked."""
-    yield served
-    served.check()
-    with connected(GRPCIO, served.service) as another:
-        another.check()
-    assert "panicked" not in capfd.readouterr().err
-
-
-def call(path, stream=1, body=b"hi", *more, **replaced):
-    pairs = request(path, *more, **replaced)
-    return headers(stream, pairs) + data(stream, message(body), True)
-
-
 def test_the_peer_of_these_tests_is_understood(victim):
-    with client_peer(victim.address, settings(), call(victim.path)) as peer:
+    with client_peer(victim.address, settings(), whole_request(victim.path)) as peer:
         assert peer.reply(1) == message(b"hi")
 
 
 @pytest.mark.parametrize("closes", [True, False])
 def test_every_part_of_a_preface(victim, closes):
-    whole = PREFACE + settings() + call(victim.path)
+    whole = PREFACE + settings() + whole_request(victim.path)
     with contextlib.ExitStack() as stack:
         for size in range(0, len(whole), 3):
             peer = stack.enter_context(client_peer(victim.address))
@@ -93,7 +62,7 @@ def test_random_bytes(victim, first):
 
 def test_mutated_requests(victim):
     generator = random.Random(5)
-    whole = settings() + call(victim.path)
+    whole = settings() + whole_request(victim.path)
     for _ in range(150):
         mutated = bytearray(whole)
         for _ in range(generator.randrange(1, 4)):
@@ -103,7 +72,8 @@ def test_mutated_requests(victim):
 
 
 @pytest.mark.parametrize(
-    "text", [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00" + bytes(512), b"\r\n" * 9000]
+    "text",
+    [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00" + bytes(512), b"\r\n" * 9000],
 )
 def test_other_protocols(victim, text):
     with client_peer(victim.address) as peer:
@@ -138,17 +108,18 @@ ILLEGAL = {
     "an index out of range": frame(HEADERS, END_HEADERS, 1, b"\xbf"),
     "a string past the end": frame(HEADERS, END_HEADERS, 1, b"\x00\x7f\xff\xff\xff\x07a"),
     "a bad Huffman code": frame(HEADERS, END_HEADERS, 1, b"\x00\x84\xff\xff\xff\xff\x01a"),
-    "headers within headers": frame(HEADERS, 0, 1, block(request("/a/b"))) + frame(PING, 0, 0, bytes(8)),
+    "headers within headers": frame(HEADERS, 0, 1, block(request("/a/b")))
+    + frame(PING, 0, 0, bytes(8)),
     "a goaway": frame(GOAWAY, payload=struct.pack(">II", 0, 11) + b"text" * 100),
 }
 
 
 @pytest.mark.parametrize("case", ILLEGAL)
 def test_illegal_frames(victim, case):
-    with client_peer(victim.address, settings(), call(victim.path)) as peer:
+    with client_peer(victim.address, settings(), whole_request(victim.path)) as peer:
         assert peer.reply(1) == message(b"hi")
         peer.try_to_send(ILLEGAL[case])
-        peer.try_to_send(call(victim.path, 3))
+        peer.try_to_send(whole_request(victim.path, 3))
 
 
 BAD_REQUESTS = {
@@ -250,7 +221,7 @@ def test_unusual_requests_that_are_right(victim, case):
 
 
 def test_requests_in_pieces_of_every_size(victim):
-    whole = PREFACE + settings() + call(victim.path)
+    whole = PREFACE + settings() + whole_request(victim.path)
     for size in (1, 7, 50):
         with client_peer(victim.address) as peer:
             for at in range(0, len(whole), size):
@@ -277,183 +248,6 @@ def test_bad_messages(victim, case):
         with client_peer(victim.address, settings(), headers(1, request(path))) as peer:
             peer.send(data(1, BAD_MESSAGES[case], True))
             peer.reply(1)
-
-
-def test_claims_allocate_nothing(victim):
-    """A thousand claims of almost 4 MiB, of which three bytes come: 4 GB if they were believed."""
-    part = message(b"abc", length=4 * MIB - 1)
-    with grown_by() as grown, contextlib.ExitStack() as stack:
-        for _ in range(10):
-            peer = stack.enter_context(client_peer(victim.address, settings()))
-            for stream in range(1, 200, 2):
-                peer.try_to_send(headers(stream, request(victim.path)), data(stream, part))
-            peer.try_to_send(frame(PING, payload=bytes(8)))
-            with contextlib.suppress(AssertionError):
-                peer.wait_for(PING)
-    assert grown() < 100 * MIB
-
-
-def test_a_message_that_inflates_without_end(victim):
-    packer = zlib.compressobj(9, wbits=31)
-    bomb = b"".join(packer.compress(bytes(MIB)) for _ in range(50)) + packer.flush()
-    body = message(bomb, flag=1)
-    pairs = request(victim.path, ("grpc-encoding", "gzip"))
-    pieces = [body[at : at + 16_384] for at in range(0, len(body), 16_384)]
-    assert len(body) < 65_535, "the window in which it is sent"
-    with grown_by() as grown, client_peer(victim.address, settings()) as peer:
-        peer.send(headers(1, pairs), *(data(1, each) for each in pieces))
-        peer.try_to_send(data(1, b"", True))
-        assert peer.reply(1) is None
-    assert grown() < 30 * MIB
-
-
-def flood(peer, frames, count=MANY):
-    """Send the same again and again, as long as the other side takes it."""
-    batch = frames * 100
-    for _ in range(count // 100):
-        if not peer.try_to_send(batch):
-            return False
-    return True
-
-
-FLOODS = {
-    "settings": settings(),
-    "pings": frame(PING, payload=bytes(8)),
-    "acknowledgements": frame(SETTINGS, ACK),
-    "priorities": frame(PRIORITY, 0, 1, struct.pack(">IB", 0, 7)),
-    "windows": window_update(1),
-    "empty data": data(1, b""),
-    "unknown frames": frame(0xFE, 0, 0, bytes(100)),
-    "resets": reset(1),
-    "empty messages": data(1, message(b"")),
-}
-
-
-@pytest.mark.parametrize("case", FLOODS)
-@pytest.mark.parametrize("reads", [True, False])
-def test_floods(victim, case, reads):
-    """Also from a client that reads nothing of what it is answered."""
-    first = headers(1, request(victim.streaming))
-    with grown_by() as grown, client_peer(victim.address, settings(), first) as peer:
-        peer._socket.settimeout(2)
-        flood(peer, FLOODS[case])
-        victim.check()
-        if reads:
-            peer.try_to_send(reset(1), frame(PING, payload=b"the last"))
-            with contextlib.suppress(AssertionError, TimeoutError):
-                while peer.wait_for(PING)[3] != b"the last":
-                    pass
-    assert grown() < 60 * MIB
-
-
-HEADER_FLOODS = {
-    "one large header": headers(1, request("/a/b", ("key", "x" * 15_000)), True),
-    "many headers": headers(1, request("/a/b", *[(f"key{n}", "x" * 100) for n in range(130)]), True),
-}
-
-
-@pytest.mark.parametrize("case", HEADER_FLOODS)
-def test_large_headers(victim, case):
-    with grown_by() as grown, client_peer(victim.address, settings()) as peer:
-        peer.send(HEADER_FLOODS[case])
-        with contextlib.suppress(AssertionError):
-            peer.reply(1)
-    assert grown() < 20 * MIB
-
-
-@pytest.mark.parametrize("payload", [b"", block([("key", "x" * 1000)]) * 16], ids=["empty", "full"])
-def test_continuations_without_end(victim, payload):
-    part = frame(CONTINUATION, 0, 1, payload)
-    with grown_by() as grown, client_peer(victim.address, settings()) as peer:
-        peer.send(frame(HEADERS, 0, 1, block(request("/a/b"))))
-        assert not flood(peer, part, 1_000_000), "it is to be let go"
-    assert grown() < 60 * MIB
-
-
-def test_resets_without_end(victim):
-    """A request and its cancellation, again and again: bounded work, and others are served."""
-    called = []
-    path = victim.service.add("unary_unary", lambda request, context: called.append(1) or request)
-    pairs = block(request(path))
-    with grown_by() as grown, client_peer(victim.address, settings()) as peer:
-        for numbers in _hundreds(40_000):
-            batch = b"".join(
-                frame(HEADERS, END_HEADERS | END_STREAM, n, pairs) + reset(n) for n in numbers
-            )
-            if not peer.try_to_send(batch):
-                break
-        victim.check()
-    assert grown() < 60 * MIB
-
-
-def _hundreds(limit):
-    numbers = range(1, limit, 2)
-    return [numbers[at : at + 100] for at in range(0, len(numbers), 100)]
-
-
-def test_streams_without_end(victim):
-    """Requests that never end: those beyond a limit are refused."""
-    pairs = block(request(victim.streaming))
-    with grown_by() as grown, client_peer(victim.address, settings()) as peer:
-        peer._socket.settimeout(5)
-        for numbers in _hundreds(20_000):
-            if not peer.try_to_send(*(frame(HEADERS, END_HEADERS, n, pairs) for n in numbers)):
-                break
-    assert grown() < 100 * MIB
-
-
-@pytest.mark.parametrize("window", [0, 1, 1000])
-def test_a_client_that_takes_no_replies(victim, window):
-    """What it does not read is bounded, and held no longer than the connection."""
-    with grown_by() as grown:
-        with client_peer(victim.address, settings((WINDOW_SETTING, window))) as peer:
-            for stream in range(1, 41, 2):
-                peer.send(call(victim.large, stream))
-            peer.wait_for(HEADERS)
-        for _ in range(3):
-            victim.check()
-    assert grown() < 100 * MIB
-
-
-def test_a_client_that_reads_nothing(victim):
-    with grown_by() as grown:
-        with client_peer(victim.address, settings((WINDOW_SETTING, 2**31 - 1))) as peer:
-            peer.send(window_update(2**30))
-            for stream in range(1, 41, 2):
-                peer.try_to_send(call(victim.large, stream))
-        victim.check()
-    assert grown() < 150 * MIB
-
-
-@pytest.mark.parametrize("part", [0, 3, 5, 100])
-def test_clients_that_vanish_in_mid_message(victim, part):
-    for path in (victim.path, victim.streaming):
-        for _ in range(20):
-            with client_peer(victim.address, settings(), headers(1, request(path))) as peer:
-                peer.send(data(1, message(bytes(1000))[:part]))
-                peer.vanish()
-    for _ in range(3):
-        victim.check()
-
-
-def test_silent_connections(victim):
-    """Two hundred that say nothing keep nobody out."""
-    with contextlib.ExitStack() as stack:
-        for n in range(200):
-            peer = stack.enter_context(client_peer(victim.address))
-            if n % 2:
-                peer.send(PREFACE, settings())
-        with connected(GRPCIO, victim.service) as another:
-            another.check()
-
-
-def test_windows_are_given_back(victim):
-    """Bytes of streams that were reset, or that nobody read, count no longer."""
-    with connected(GRPCIO, victim.service) as remote:
-        unread = remote.stream_unary(lambda requests, context: b"unread")
-        for _ in range(12):
-            assert unread(iter([bytes(MIB)] * 10), timeout=PATIENCE) == b"unread"
-        remote.check()
 
 
 def test_many_of_them_at_once(victim):

@@ -1,114 +1,47 @@
-"""Clients and servers that break every rule, or only the connection."""
+"""Clients and servers that end their calls in every way, or lose the connection."""
 
-import contextlib
 import random
 import struct
-import zlib
 
 import grpc
 import pytest
 
 from .frames import (
-    ACK,
     ANSWER,
-    CONTINUATION,
     DATA,
-    END_HEADERS,
     GOOD,
     HEADERS,
     PING,
-    PUSH_PROMISE,
     SETTINGS,
     WINDOW_SETTING,
     Peer,
-    ScriptedServer,
-    answer,
-    block,
     data,
     frame,
     goaway,
     headers,
     message,
-    raw,
     reset,
     settings,
     window_update,
 )
-from .implementations import CLIENTS, GRPCIO, NATIVE, PATIENCE
-from .memory import grown_by
-from .test_failures import QUICK
+from .implementations import PATIENCE
+from .scripted import (
+    ScriptedServer,
+    answer,
+    assert_outcome,
+    assert_recovers,
+    body,
+    calling,
+    head,
+    only,
+    outcome,
+    raw,
+    saying,
+    tail,
+)
 
 CODE = grpc.StatusCode
 MIB = 2**20
-
-
-@contextlib.contextmanager
-def calling(client, *scripts, **arguments):
-    """Call a server that plays scripts on its connections; gives the server and the method."""
-    with (
-        ScriptedServer(*scripts, **arguments) as server,
-        client.insecure_channel(server.address, QUICK) as channel,
-    ):
-        yield server, channel.unary_unary("/test.Service/Method")
-
-
-def outcome(method, body=b"", **keywords):
-    """The reply, or the code and details of the failure."""
-    try:
-        return method(body, timeout=PATIENCE, **keywords)
-    except grpc.RpcError as error:
-        return error.code(), error.details()
-
-
-def assert_recovers(method):
-    assert outcome(method, wait_for_ready=True) == b"answer"
-
-
-def assert_outcome(client, script, expected, **arguments):
-    """Assert what one call comes to, and that the channel is good afterwards."""
-    with calling(client, script, answer, **arguments) as (_, method):
-        found = outcome(method)
-        code = found[0] if isinstance(found, tuple) else found
-        assert code in (expected if isinstance(expected, tuple) else (expected,)), found
-
-
-def saying(*parts):
-    """A script: send parts, made for the stream, and go on as a good server."""
-
-    def script(peer, stream):
-        peer.send(*(part(stream) if callable(part) else part for part in parts))
-        answer(peer, peer.wait_for(HEADERS)[2])
-
-    return script
-
-
-def head(*more, **replaced):
-    pairs = {**dict(ANSWER), **{name.replace("_", "-"): text for name, text in replaced.items()}}
-    return lambda stream: headers(stream, [*pairs.items(), *more])
-
-
-def body(payload):
-    return lambda stream: data(stream, payload)
-
-
-def tail(*pairs):
-    return lambda stream: headers(stream, pairs or GOOD, True)
-
-
-def only(*pairs, **replaced):
-    """Trailers without anything before them."""
-    fields = {**dict(ANSWER), **{name.replace("_", "-"): text for name, text in replaced.items()}}
-    status = fields.pop("status", fields.pop(":status"))
-    return lambda stream: headers(stream, [(":status", status), *fields.items(), *pairs], True)
-
-
-@pytest.fixture
-def native(capfd):
-    """Give the native client; nothing may panic."""
-    if NATIVE not in CLIENTS:
-        pytest.skip("there is no native client")
-    yield NATIVE
-    assert "panicked" not in capfd.readouterr().err
 
 
 def test_a_good_server(client):
@@ -242,7 +175,9 @@ def test_a_goaway_that_lets_the_call_end(client):
     def script(peer, stream):
         peer.send(goaway(stream), frame(PING, payload=bytes(8)))
         peer.wait_for(PING)
-        peer.send(headers(stream, ANSWER), data(stream, message(b"late")), headers(stream, GOOD, True))
+        peer.send(
+            headers(stream, ANSWER), data(stream, message(b"late")), headers(stream, GOOD, True)
+        )
 
     with calling(client, script, answer) as (server, method):
         assert outcome(method) == b"late"
@@ -251,7 +186,7 @@ def test_a_goaway_that_lets_the_call_end(client):
 
 
 def test_no_call_runs_twice(client):
-    """A connection that is lost after a request was taken: the call fails, and is not sent again."""
+    """The connection is lost when a request was taken: the call fails, and is not sent again."""
     seen = []
 
     def script(peer, stream):
@@ -362,7 +297,7 @@ def test_a_server_that_takes_nothing(client):
     def script(peer, stream):
         peer.wait_until_closed()
 
-    with calling(client, script, settings=settings((WINDOW_SETTING, 0))) as (_, method):
+    with calling(client, script, first=settings((WINDOW_SETTING, 0))) as (_, method):
         for size in (1, 100_000, 10 * MIB):
             with pytest.raises(grpc.RpcError) as caught:
                 method(bytes(size), timeout=0.2)
@@ -385,164 +320,5 @@ def test_windows_that_open_late(client):
         assert received == message(bytes(200_000))
         answer(peer, stream)
 
-    with calling(client, script, settings=settings((WINDOW_SETTING, 0))) as (_, method):
+    with calling(client, script, first=settings((WINDOW_SETTING, 0))) as (_, method):
         assert outcome(method, bytes(200_000)) == b"answer"
-
-
-GOOD_BUT_ODD = {
-    "byte by byte": lambda stream: b"".join(
-        [
-            headers(stream, ANSWER),
-            *(data(stream, bytes([byte])) for byte in message(b"answer")),
-            data(stream, b""),
-            headers(stream, GOOD, True),
-        ]
-    ),
-    "continuations": lambda stream: b"".join(
-        [
-            frame(HEADERS, 0, stream, block(ANSWER)[:5]),
-            frame(CONTINUATION, 0, stream, block(ANSWER)[5:9]),
-            frame(CONTINUATION, END_HEADERS, stream, block(ANSWER)[9:]),
-            data(stream, message(b"answer")),
-            headers(stream, GOOD, True),
-        ]
-    ),
-    "padding": lambda stream: b"".join(
-        [
-            frame(HEADERS, END_HEADERS | 0x8, stream, b"\x09" + block(ANSWER) + bytes(9)),
-            frame(DATA, 0x8, stream, b"\xff" + message(b"answer") + bytes(255)),
-            headers(stream, GOOD, True),
-        ]
-    ),
-    "unknown frames": lambda stream: b"".join(
-        [
-            frame(0xFE, 0, 0, b"what"),
-            settings((0x99, 1)),
-            headers(stream, ANSWER),
-            frame(0xFE, 0, stream, b"what"),
-            data(stream, message(b"answer")),
-            headers(stream, GOOD, True),
-        ]
-    ),
-    "pings between": lambda stream: b"".join(
-        [
-            frame(PING, payload=bytes(8)),
-            headers(stream, ANSWER),
-            frame(PING, payload=bytes(8)),
-            data(stream, message(b"answer")),
-            frame(PING, payload=bytes(8)),
-            headers(stream, GOOD, True),
-        ]
-    ),
-}
-
-
-@pytest.mark.parametrize("case", GOOD_BUT_ODD)
-def test_unusual_replies_that_are_right(client, case):
-    if case == "padding" and client is GRPCIO:
-        pytest.skip("grpcio's client does not take padded frames")
-
-    def script(peer, stream):
-        while True:
-            peer.send(GOOD_BUT_ODD[case](stream))
-            stream = peer.wait_for(HEADERS)[2]
-
-    with calling(client, script) as (_, method):
-        assert [outcome(method) for _ in range(3)] == [b"answer"] * 3
-
-
-ILLEGAL = {
-    "data before headers": lambda stream: data(stream, message(b"abc")),
-    "data on no stream": lambda stream: data(0, b"abc"),
-    "data on an idle stream": lambda stream: data(99, b"abc"),
-    "settings of a broken length": lambda stream: frame(SETTINGS, payload=b"12345"),
-    "a push": lambda stream: frame(PUSH_PROMISE, END_HEADERS, stream, struct.pack(">I", 2)),
-    "a window that overflows": lambda stream: window_update(2**31 - 1) * 2,
-    "a window of a stream that overflows": lambda stream: window_update(2**31 - 1, stream) * 2,
-    "a header block of garbage": lambda stream: frame(HEADERS, END_HEADERS, stream, b"\xff" * 50),
-    "headers without a status": lambda stream: headers(stream, [("key", "value")]),
-    "a status that is none": lambda stream: headers(stream, [(":status", "abc")]),
-    "a short ping": lambda stream: frame(PING, payload=b"123"),
-}
-
-
-@pytest.mark.parametrize("case", ILLEGAL)
-def test_illegal_frames(native, case):
-    """Whatever the client makes of it: it does not hang, and goes on or connects anew."""
-
-    def script(peer, stream):
-        peer.send(ILLEGAL[case](stream), frame(PING, payload=bytes(8)))
-        answer(peer, peer.wait_for(HEADERS)[2])
-
-    with calling(native, script, answer) as (_, method):
-        with contextlib.suppress(grpc.RpcError):
-            method(b"", timeout=1)
-        assert_recovers(method)
-
-
-def endless(part, before=None):
-    """A script: send the same without end, as long as the client takes it."""
-
-    def script(peer, stream):
-        peer.send(before(stream) if before else b"")
-        made = part(stream) * 50
-        for _ in range(2000):
-            peer.send(made)
-        answer(peer, stream)
-
-    return script
-
-
-FLOODS = {
-    "settings": endless(lambda stream: settings()),
-    "pings": endless(lambda stream: frame(PING, payload=bytes(8))),
-    "acknowledgements": endless(lambda stream: frame(SETTINGS, ACK)),
-    "windows": endless(lambda stream: window_update(1)),
-    "unknown frames": endless(lambda stream: frame(0xFE, 0, 0, bytes(100))),
-    "empty data": endless(lambda stream: data(stream, b""), head()),
-    "resets": endless(lambda stream: reset(stream)),
-    "continuations": endless(
-        lambda stream: frame(CONTINUATION, 0, stream, block([("key", "x" * 900)])),
-        lambda stream: frame(HEADERS, 0, stream, block(ANSWER)),
-    ),
-}
-
-
-@pytest.mark.parametrize("case", FLOODS)
-def test_floods(native, case):
-    with grown_by() as grown, calling(native, FLOODS[case], answer) as (_, method):
-        with contextlib.suppress(grpc.RpcError):
-            method(b"", timeout=PATIENCE)
-        assert_recovers(method)
-    assert grown() < 60 * MIB
-
-
-def test_a_reply_that_inflates_without_end(client):
-    packer = zlib.compressobj(9, wbits=31)
-    bomb = b"".join(packer.compress(bytes(MIB)) for _ in range(50)) + packer.flush()
-    whole = message(bomb, flag=1)
-    pieces = [whole[at : at + 16_000] for at in range(0, len(whole), 16_000)]
-    script = saying(head(grpc_encoding="gzip"), *(body(each) for each in pieces), tail())
-    with grown_by() as grown:
-        assert_outcome(client, script, CODE.RESOURCE_EXHAUSTED)
-    assert grown() < 30 * MIB or client is GRPCIO
-
-
-def test_more_than_the_window(native):
-    """A server that sends on, whatever the client allows."""
-
-    def script(peer, stream):
-        peer.send(headers(stream, ANSWER))
-        piece = data(stream, message(bytes(16_000)))
-        for _ in range(20_000):
-            peer.send(piece)
-
-    with ScriptedServer(script, answer) as server:
-        with grown_by() as grown, native.insecure_channel(server.address, QUICK) as channel:
-            call = channel.unary_stream("/test.Service/Method")(b"", timeout=PATIENCE)
-            next(call)
-            with contextlib.suppress(grpc.RpcError, StopIteration):
-                while server.connections == 1 and call.is_active():
-                    next(call)
-            call.cancel()
-        assert grown() < 200 * MIB

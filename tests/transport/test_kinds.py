@@ -14,8 +14,7 @@ SIZES = [0, 1, 16_383, 16_384, 100_000, 3_000_000]
 
 
 def pieces(request, context):
-    for piece in request.split(b","):
-        yield piece
+    yield from request.split(b",")
 
 
 def joined(requests, context):
@@ -103,7 +102,7 @@ def test_requests_of_any_iterable(remote, make):
 
 
 def test_a_conversation(remote):
-    """A request that depends on the answer to the one before: neither side may hold anything back."""
+    """A request depends on the answer to the one before: neither side holds anything back."""
     requests = queue.SimpleQueue()
     call = remote.stream_stream(echoes)(iter(requests.get, None), timeout=PATIENCE)
     for n in range(50):

@@ -269,7 +269,10 @@ def test_is_a_server(server):
 
 
 def test_a_second_start(server):
-    with serving(server) as service, pytest.raises(ValueError, match="Cannot start already-started"):
+    with (
+        serving(server) as service,
+        pytest.raises(ValueError, match="Cannot start already-started"),
+    ):
         service.server.start()
 
 

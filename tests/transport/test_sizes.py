@@ -25,7 +25,9 @@ def refused(who, verb, size, limit):
 def test_the_default_limit_of_requests(remote):
     method = remote.unary_unary(lambda request, context: str(len(request)).encode())
     assert method(bytes(DEFAULT)) == b"4194304"
-    assert error_of(method, bytes(DEFAULT + 1)) == refused("SERVER", "Received", DEFAULT + 1, DEFAULT)
+    assert error_of(method, bytes(DEFAULT + 1)) == refused(
+        "SERVER", "Received", DEFAULT + 1, DEFAULT
+    )
     remote.check()
 
 
@@ -38,7 +40,9 @@ def test_the_default_limit_of_replies(remote):
 
 def test_the_limit_is_one_of_messages_not_of_calls(remote):
     requests = [bytes(DEFAULT)] * 4
-    assert list(remote.stream_stream(lambda requests, context: requests)(iter(requests))) == requests
+    assert (
+        list(remote.stream_stream(lambda requests, context: requests)(iter(requests))) == requests
+    )
 
 
 def test_an_oversize_message_within_a_stream(remote):

@@ -122,9 +122,11 @@ def test_the_port_is_free_afterwards(client, server):
     with serving(server) as first:
         address = first.address
     for _ in range(3):
-        with serving(server, address=address, options=[("grpc.so_reuseport", 0)]) as again:
-            with connected(client, again) as remote:
-                remote.check()
+        with (
+            serving(server, address=address, options=[("grpc.so_reuseport", 0)]) as again,
+            connected(client, again) as remote,
+        ):
+            remote.check()
 
 
 def test_a_server_that_is_forgotten(client, server):

@@ -3,26 +3,40 @@
 import contextlib
 import socket
 from concurrent import futures
+from typing import NamedTuple
 
 import grpc
 import pytest
 
-from .certificates import Authority
+from .. import certificates
 from .implementations import PATIENCE
 from .service import Remote, Service, connected
 
 CODE = grpc.StatusCode
 
 
+class Pair(NamedTuple):
+    """A private key and its certificate, as PEM."""
+
+    key: bytes
+    certificate: bytes
+
+
 @pytest.fixture(scope="module")
 def authority():
-    return Authority()
+    return certificates.authority()
 
 
 @pytest.fixture(scope="module")
 def pair(authority):
     """The server's key and certificate."""
-    return authority.sign("server", "localhost", "127.0.0.1")
+    return made(authority, "server", dns=["localhost"], ips=["127.0.0.1"])
+
+
+def made(issuer, name, **names):
+    """A key and its certificate, as PEM."""
+    identity = certificates.issued(issuer, name, **names)
+    return Pair(identity.key, identity.chain)
 
 
 @contextlib.contextmanager
@@ -59,7 +73,7 @@ def plain(server, pair):
 def mutual(server, authority, pair):
     """Give a service that asks for a certificate of the authority's."""
     credentials = server.ssl_server_credentials(
-        [pair], root_certificates=authority.certificate, require_client_auth=True
+        [pair], root_certificates=authority.chain, require_client_auth=True
     )
     with secure(server, credentials) as service:
         yield service
@@ -73,7 +87,7 @@ def assert_refused(client, service, **arguments):
 
 
 def test_a_server_with_a_certificate(client, plain, authority):
-    with securely(client, plain, root_certificates=authority.certificate) as remote:
+    with securely(client, plain, root_certificates=authority.chain) as remote:
         remote.check()
         large = bytes(range(256)) * 10_000
         assert remote.unary_unary(lambda request, context: request)(large) == large
@@ -88,7 +102,7 @@ def test_what_a_handler_is_told(client, plain, authority):
         said.append((context.auth_context(), context.peer_identities()))
         return b""
 
-    with securely(client, plain, root_certificates=authority.certificate) as remote:
+    with securely(client, plain, root_certificates=authority.chain) as remote:
         remote.unary_unary(behaviour)(b"")
     context, identities = said[0]
     assert context["transport_security_type"] == [b"ssl"]
@@ -96,7 +110,7 @@ def test_what_a_handler_is_told(client, plain, authority):
 
 
 def test_an_authority_that_is_not_trusted(client, plain):
-    assert_refused(client, plain, root_certificates=Authority("Another").certificate)
+    assert_refused(client, plain, root_certificates=certificates.authority("Another").chain)
 
 
 def test_the_systems_authorities_do_not_know_it(client, plain):
@@ -104,23 +118,23 @@ def test_the_systems_authorities_do_not_know_it(client, plain):
 
 
 def test_a_name_that_is_not_the_certificates(client, server, authority):
-    other = authority.sign("other", "other.example")
+    other = made(authority, "other", dns=["other.example"])
     with secure(server, server.ssl_server_credentials([other])) as service:
-        assert_refused(client, service, root_certificates=authority.certificate)
+        assert_refused(client, service, root_certificates=authority.chain)
         override = [("grpc.ssl_target_name_override", "other.example")]
-        roots = authority.certificate
+        roots = authority.chain
         with securely(client, service, override, root_certificates=roots) as remote:
             remote.check()
 
 
 def test_a_certificate_that_has_expired(client, server, authority):
-    old = authority.sign("server", "localhost", days=-1)
+    old = made(authority, "server", dns=["localhost"], days=-1)
     with secure(server, server.ssl_server_credentials([old])) as service:
-        assert_refused(client, service, root_certificates=authority.certificate)
+        assert_refused(client, service, root_certificates=authority.chain)
 
 
 def test_a_client_with_a_certificate(client, mutual, authority):
-    known = authority.sign("a client", "client.example")
+    known = made(authority, "a client", dns=["client.example"])
     said = []
 
     def behaviour(request, context):
@@ -131,7 +145,7 @@ def test_a_client_with_a_certificate(client, mutual, authority):
     with securely(
         client,
         mutual,
-        root_certificates=authority.certificate,
+        root_certificates=authority.chain,
         private_key=known.key,
         certificate_chain=known.certificate,
     ) as remote:
@@ -145,15 +159,15 @@ def test_a_client_with_a_certificate(client, mutual, authority):
 
 
 def test_a_client_without_a_certificate(client, mutual, authority):
-    assert_refused(client, mutual, root_certificates=authority.certificate)
+    assert_refused(client, mutual, root_certificates=authority.chain)
 
 
 def test_a_client_of_another_authority(client, mutual, authority):
-    stranger = Authority("Another").sign("stranger")
+    stranger = made(certificates.authority("Another"), "stranger")
     assert_refused(
         client,
         mutual,
-        root_certificates=authority.certificate,
+        root_certificates=authority.chain,
         private_key=stranger.key,
         certificate_chain=stranger.certificate,
     )
@@ -163,12 +177,12 @@ def test_a_plain_client_at_a_secure_port(client, plain, authority):
     with connected(client, plain) as remote, pytest.raises(grpc.RpcError) as caught:
         remote.unary_unary(lambda request, context: b"")(b"", timeout=PATIENCE)
     assert caught.value.code() is CODE.UNAVAILABLE
-    with securely(client, plain, root_certificates=authority.certificate) as remote:
+    with securely(client, plain, root_certificates=authority.chain) as remote:
         remote.check()
 
 
 def test_a_secure_client_at_a_plain_port(client, service, authority):
-    assert_refused(client, service, root_certificates=authority.certificate)
+    assert_refused(client, service, root_certificates=authority.chain)
     with connected(client, service) as remote:
         remote.check()
 
@@ -176,10 +190,12 @@ def test_a_secure_client_at_a_plain_port(client, service, authority):
 def test_garbage_at_a_secure_port(client, plain, authority):
     host, port = plain.address.split(":")
     for data in (b"", b"GET / HTTP/1.1\r\n\r\n", bytes(range(256)) * 100, b"\x16\x03\x01\xff\xff"):
-        with socket.create_connection((host, int(port)), PATIENCE) as peer:
-            with contextlib.suppress(OSError):
-                peer.sendall(data)
-    with securely(client, plain, root_certificates=authority.certificate) as remote:
+        with (
+            socket.create_connection((host, int(port)), PATIENCE) as peer,
+            contextlib.suppress(OSError),
+        ):
+            peer.sendall(data)
+    with securely(client, plain, root_certificates=authority.chain) as remote:
         remote.check()
 
 
@@ -197,13 +213,11 @@ def test_calls_with_credentials(client, plain, authority):
             callback([("key", context.service_url.rpartition("/")[2])], None)
 
     token = grpc.access_token_call_credentials("secret")
-    with securely(client, plain, root_certificates=authority.certificate) as remote:
+    with securely(client, plain, root_certificates=authority.chain) as remote:
         remote.unary_unary(behaviour)(b"", credentials=token)
         plugin = grpc.metadata_call_credentials(Plugin())
         remote.unary_unary(behaviour)(b"", credentials=plugin)
-    both = grpc.composite_channel_credentials(
-        grpc.ssl_channel_credentials(authority.certificate), token
-    )
+    both = grpc.composite_channel_credentials(grpc.ssl_channel_credentials(authority.chain), token)
     with client.secure_channel(plain.address, both) as channel:
         Remote(plain, channel).unary_unary(behaviour)(b"")
     assert [each.get("authorization") for each in seen] == ["Bearer secret", None, "Bearer secret"]
@@ -215,7 +229,7 @@ def test_credentials_that_fail(client, plain, authority):
         def __call__(self, context, callback):
             callback(None, ValueError("no token"))
 
-    with securely(client, plain, root_certificates=authority.certificate) as remote:
+    with securely(client, plain, root_certificates=authority.chain) as remote:
         credentials = grpc.metadata_call_credentials(Plugin())
         with pytest.raises(grpc.RpcError) as caught:
             remote.unary_unary(lambda request, context: b"")(b"", credentials=credentials)
@@ -226,11 +240,17 @@ def test_credentials_that_fail(client, plain, authority):
 
 @pytest.mark.parametrize("data", [b"", b"no PEM", b"-----BEGIN CERTIFICATE-----\nAAAA\n"])
 def test_certificates_that_are_none(client, server, plain, pair, data):
-    with pytest.raises((ValueError, RuntimeError, grpc.RpcError)):
-        with securely(client, plain, root_certificates=data or b"\n") as remote:
-            remote.unary_unary(lambda request, context: b"")(b"", timeout=PATIENCE)
+    with (
+        pytest.raises((ValueError, RuntimeError, grpc.RpcError)),
+        securely(client, plain, root_certificates=data or b"\n") as remote,
+    ):
+        remote.unary_unary(lambda request, context: b"")(b"", timeout=PATIENCE)
     one = server.server(futures.ThreadPoolExecutor(1))
-    with pytest.raises((ValueError, RuntimeError)):
+
+    def add_port():
         credentials = server.ssl_server_credentials([(data, pair.certificate)])
         one.add_secure_port("localhost:0", credentials)
+
+    with pytest.raises((ValueError, RuntimeError)):
+        add_port()
     one.stop(None)
