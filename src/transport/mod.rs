@@ -22,6 +22,7 @@ pub mod target;
 pub mod threads;
 pub mod timeout;
 pub mod tls;
+pub mod windows;
 pub mod writer;
 
 use std::task::Poll;

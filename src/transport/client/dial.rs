@@ -16,18 +16,10 @@ use super::super::socket::{Readiness, Socket, Stream};
 use super::super::status::io_text;
 use super::super::target::Address;
 use super::super::tls::{ClientTls, Io, Opening};
+use super::super::windows::{CONNECTION_WINDOW, FRAME, STREAM_WINDOW};
 use super::channel::Shared;
 use super::connection::{Connection, Running, closed_by_peer, lost};
 use super::greeting::Greeted;
-
-/// What the peer may send of one call before it is taken.
-const STREAM_WINDOW: u32 = 16 << 20;
-
-/// What the peer may send of all calls before it is taken.
-const CONNECTION_WINDOW: u32 = 64 << 20;
-
-/// The largest DATA frame that is taken: HTTP/2's own limit, so that a large message may come in one.
-const FRAME_SIZE: u32 = (1 << 24) - 1;
 
 /// What is queued for the peer before the sender waits.
 const SEND_BUFFER: usize = 4 << 20;
@@ -171,7 +163,7 @@ impl Dial {
         builder
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_frame_size(FRAME_SIZE)
+            .max_frame_size(FRAME)
             .max_send_buffer_size(SEND_BUFFER)
             .max_header_list_size(limit.saturating_add(HEADER_ROOM))
             .initial_max_send_streams(NO_SETTINGS_YET)

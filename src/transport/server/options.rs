@@ -6,15 +6,6 @@ use super::super::compression::Encoding;
 use super::super::framing::DEFAULT_RECEIVE_LIMIT;
 use super::super::metadata::HARD_LIMIT;
 
-/// What a peer may send of one call before it is read: enough that a whole call of 16 MiB never waits for permission.
-pub const STREAM_WINDOW: u32 = 16 << 20;
-
-/// The same for all calls of a connection, and with that the memory that a peer can fill.
-pub const CONNECTION_WINDOW: u32 = 64 << 20;
-
-/// The largest frame of HTTP/2: a message that travels in one frame is read where it lies.
-pub const FRAME: u32 = (1 << 24) - 1;
-
 /// Calls at once on a connection: more than any pool has threads, and few enough that a flood of them stays small.
 pub const STREAMS: u32 = 1024;
 
