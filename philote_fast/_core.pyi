@@ -13,6 +13,7 @@ __all__ = [
     "ChunkIndices",
     "Continuous",
     "Declared",
+    "Flat",
     "Discrete",
     "NativeCall",
     "NativeChannel",
@@ -128,6 +129,13 @@ class Declared:
     ) -> bool: ...
 
 @final
+class Flat:
+    """All values of one type of variable, in one flat array."""
+
+    @property
+    def array(self) -> npt.NDArray[np.float64]: ...
+
+@final
 class Table:
     """What a discipline's metadata said at one moment."""
 
@@ -157,20 +165,32 @@ class Table:
     ) -> Any: ...
     def write_request(
         self,
-        inputs: Mapping[str, Any],
-        outputs: Mapping[str, Any] | None,
+        inputs: Mapping[str, Any] | Flat,
+        outputs: Mapping[str, Any] | Flat | None,
         discrete_inputs: Mapping[str, Any] | None,
         discrete_outputs: Mapping[str, Any] | None,
         num_double: int,
         to: Any = None,
     ) -> Any: ...
     def read_outputs(
-        self, messages: Iterable[Any], num_double: int
+        self, messages: Iterable[Any], num_double: int, into: Flat | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]: ...
-    def read_residuals(self, messages: Iterable[Any], num_double: int) -> dict[str, Any]: ...
+    def read_residuals(
+        self, messages: Iterable[Any], num_double: int, into: Flat | None = None
+    ) -> dict[str, Any]: ...
     def read_partials(
         self, messages: Iterable[Any], num_double: int, partials: dict[Any, Any]
     ) -> None: ...
+    def read_partials_into(
+        self, messages: Iterable[Any], num_double: int, blocks: list[Any]
+    ) -> None: ...
+    def fits_partials(self, blocks: list[Any]) -> bool: ...
+    def pairs(self) -> tuple[tuple[str, str], ...]: ...
+    def place(
+        self, kind: int, array: npt.NDArray[Any], values: Iterable[tuple[str, Any]]
+    ) -> Flat | None: ...
+    def has_variables_of(self, other: Table) -> bool: ...
+    def is_same(self, other: Table) -> bool: ...
 
 @final
 class Tables:

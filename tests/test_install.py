@@ -7,6 +7,7 @@ import types
 from unittest import mock
 
 import numpy as np
+import philote_mdo.openmdao  # noqa: F401 - its patches follow its import
 import pytest
 from philote_mdo.general import Discipline
 from philote_mdo.generated import disciplines_pb2_grpc

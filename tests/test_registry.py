@@ -2,6 +2,7 @@
 
 from unittest import mock
 
+import philote_mdo.openmdao  # noqa: F401 - its patches follow its import
 import pytest
 from philote_mdo.general import Discipline
 

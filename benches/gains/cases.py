@@ -5,8 +5,9 @@ from __future__ import annotations
 from gains.call_cases import call_cases
 from gains.codec_cases import codec_cases
 from gains.model import Case
+from gains.openmdao_cases import openmdao_cases
 
 
 def all_cases() -> list[Case]:
     """Give every case, in the order of the report."""
-    return [*call_cases(), *codec_cases()]
+    return [*call_cases(), *openmdao_cases(), *codec_cases()]

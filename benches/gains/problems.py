@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from philote_mdo.general import ExplicitDiscipline
 
+from gains.components import Diagonal, Sellar, Vectors, wing
+
 
 @cache
 def doubles(size: int) -> NDArray[np.float64]:
@@ -126,4 +128,8 @@ PROBLEMS: dict[str, Callable[[int], ExplicitDiscipline]] = {
     "scalars": Scalars,
     "gradient": Gradient,
     "dynamic": Dynamic,
+    "diagonal": Diagonal,
+    "vectors": Vectors,
+    "sellar": Sellar,
+    "wing": wing,
 }

@@ -16,12 +16,13 @@ from philote_fast.patches.calling import Begin, Raw, at_hand, exchange, raw_call
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
 from philote_fast.patches.registry import Group
-from philote_fast.patches.state import NUM_DOUBLE, table_of, tables_of
+from philote_fast.patches.state import NUM_DOUBLE, note_options, table_of, tables_of
 
 CLIENT = Group("client", "whole calls in raw bytes, by slots built once from the metadata")
 
 _init = CLIENT.stock(DisciplineClient, "__init__")
 _send_stream_options = CLIENT.stock(DisciplineClient, "send_stream_options")
+_send_options = CLIENT.stock(DisciplineClient, "send_options")
 _assemble = CLIENT.stock(DisciplineClient, "_assemble_input_messages")
 _recover = {
     name: CLIENT.stock(DisciplineClient, name)
@@ -42,6 +43,15 @@ def send_stream_options(self: Any) -> None:
     """Refuse a chunk size with which no later call could work."""
     check_num_double(self._stream_options, "send_stream_options")
     _send_stream_options(self)
+
+
+@CLIENT.replaces(DisciplineClient, "send_options", "(self, options)")
+def send_options(self: Any, options: Any) -> None:
+    """Remember what was sent, so that OpenMDAO's setup need not send it again."""
+    _send_options(self, options)
+    message = data.DisciplineOptions()
+    message.options.update(options)
+    note_options(self, message)
 
 
 @CLIENT.replaces(DisciplineClient, "get_discipline_info", "(self)")

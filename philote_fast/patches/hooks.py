@@ -37,7 +37,7 @@ _PLACES: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
-def _stock(namespace: dict[str, Any], name: str) -> Any:
+def stock_in(namespace: dict[str, Any], name: str) -> Any:
     """Return philote_mdo's own, or ``MISSING`` where a double is there before this is imported."""
     found = namespace.get(name)
     is_code = isinstance(found, (types.FunctionType, type))
@@ -45,7 +45,7 @@ def _stock(namespace: dict[str, Any], name: str) -> Any:
     return found if own else MISSING
 
 
-_STOCK = [_stock(*place) for place in _PLACES]
+_STOCK = [stock_in(*place) for place in _PLACES]
 # What was found last and was right. To compare with that takes a third of the time.
 _accepted = _STOCK
 

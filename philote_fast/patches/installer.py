@@ -13,6 +13,7 @@ import types
 import warnings
 
 from philote_fast.patches import bindings
+from philote_fast.patches.later import Watch, is_imported
 from philote_fast.patches.registry import GROUPS, MISSING, Group, Patch
 
 #: The patch modules, in the order of import. A failure in one leaves the others alone.
@@ -28,6 +29,10 @@ MODULES = (
     "implicit_server",
 )
 
+#: A part of philote_mdo that is patched only once it is imported, and the modules that patch it.
+LATE = "philote_mdo.openmdao"
+LATE_MODULES = ("openmdao_setup", "openmdao_explicit", "openmdao_implicit")
+
 #: Values of the environment variable ``PHILOTE_FAST`` that prevent the install at import.
 OFF = frozenset({"0", "false", "no", "off"})
 
@@ -35,7 +40,7 @@ _SUPPORTED = re.compile(r"0\.8(?!\d)")
 
 #: Held while patches go in or out.
 lock = threading.RLock()
-_loaded = False
+_loaded: set[str] = set()
 _warned: set[str] = set()
 
 
@@ -48,6 +53,8 @@ def install() -> None:
     """
     with lock:
         load()
+        if waits_for() is not None:
+            _watch.start()
         refused = [group for group in GROUPS if not group.put_in()]
         bindings.rebind({id(p.stock): p.function for p in _globals() if p.current() is p.function})
         complaint = _complaint(refused)
@@ -62,6 +69,7 @@ def uninstall() -> None:
     ``status()`` says so. Calling this when nothing is installed does nothing.
     """
     with lock:
+        _watch.stop()
         for group in reversed(GROUPS):
             group.take_out()
         bindings.rebind({id(p.function): p.stock for p in _globals()})
@@ -90,17 +98,31 @@ def install_at_import() -> None:
 
 
 def load() -> None:
-    """Import the patch modules, once; nothing is replaced by that."""
-    global _loaded
+    """Import the patch modules, each once; nothing is replaced by that."""
     with lock:
-        if _loaded:
-            return
-        for name in MODULES:
-            _load_module(name)
-        if (why := _wrong_version()) is not None:
-            for group in GROUPS:
-                group.failure = why
-        _loaded = True
+        _load_modules(MODULES)
+        if is_imported(LATE):
+            _load_late_modules()
+
+
+def waits_for() -> str | None:
+    """Return the part of philote_mdo that is to be patched once it is imported, or None."""
+    return None if is_imported(LATE) or _loaded.issuperset(LATE_MODULES) else LATE
+
+
+def _late_part_imported() -> None:
+    """Patch the part that is just being imported. Whatever comes of it, that import succeeds."""
+    with lock, contextlib.suppress(Warning):
+        _watch.stop()
+        _load_late_modules()
+        if installed():
+            install()
+
+
+def _load_late_modules() -> None:
+    # Without OpenMDAO there is nothing in that part to patch, and nothing wrong.
+    if getattr(sys.modules[LATE], "omdao_installed", True):
+        _load_modules(LATE_MODULES)
 
 
 def prevented() -> bool:
@@ -114,6 +136,18 @@ def philote_version() -> str | None:
         return importlib.metadata.version("philote-mdo")
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def _load_modules(names: tuple[str, ...]) -> None:
+    """Import those of the patch modules that have not been; a wrong version keeps them stock."""
+    known = len(GROUPS)
+    for name in names:
+        if name not in _loaded:
+            _loaded.add(name)
+            _load_module(name)
+    if (why := _wrong_version()) is not None:
+        for group in GROUPS[known:]:
+            group.failure = why
 
 
 def _load_module(name: str) -> None:
@@ -135,6 +169,9 @@ def _wrong_version() -> str | None:
         return None
     found = "a philote-mdo of unknown version" if version is None else f"philote-mdo {version}"
     return f"{found} is not 0.8.x"
+
+
+_watch = Watch(LATE, _late_part_imported)
 
 
 def _globals() -> list[Patch]:

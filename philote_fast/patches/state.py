@@ -11,6 +11,7 @@ from philote_fast._core import Table, Tables
 NUM_DOUBLE = 100_000
 
 _TABLES = "_philote_fast_tables"
+_OPTIONS = "_philote_fast_options"
 
 
 def table_of(owner: Any, var_meta: Any, partials_meta: Any = None) -> Table:
@@ -40,3 +41,21 @@ def tables_of(owner: Any) -> Tables:
         # setdefault: two first calls at once must end with one object.
         tables = owner.__dict__.setdefault(_TABLES, Tables())
     return tables
+
+
+def note_options(client: Any, options: Any) -> None:
+    """Remember the options that a client has sent.
+
+    Parameters
+    ----------
+    client : DisciplineClient
+        The client.
+    options : DisciplineOptions
+        The message; not to be changed afterwards.
+    """
+    client.__dict__[_OPTIONS] = options
+
+
+def sent_options(client: Any) -> Any:
+    """Return the ``DisciplineOptions`` that a client sent last, or None."""
+    return client.__dict__.get(_OPTIONS)

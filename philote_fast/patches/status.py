@@ -47,6 +47,9 @@ class Status:
     replaced : tuple of str
         The constructors of ``grpc`` that are native in this process, as under
         ``philote-fast run``.
+    waiting : str
+        The part of philote_mdo that is patched only once it is imported, while it is not; else
+        empty.
     """
 
     version: str
@@ -56,6 +59,7 @@ class Status:
     rows: tuple[Row, ...]
     fallbacks: tuple[Fallback, ...] = ()
     replaced: tuple[str, ...] = ()
+    waiting: str = ""
 
     @property
     def all_fast(self) -> bool:
@@ -80,7 +84,8 @@ class Status:
         width = max((len(row.attribute) for row in self.rows), default=0)
         lines = [f"{row.attribute:<{width}}  {row.state:<5}  {row.why}" for row in self.rows]
         used = [f"stock code used {f.times} times for {f.what}: {f.why}" for f in self.fallbacks]
-        return "\n".join(line.rstrip() for line in [header, *native, *lines, *used])
+        later = [f"{self.waiting}: patched once it is imported"] if self.waiting else []
+        return "\n".join(line.rstrip() for line in [header, *native, *lines, *later, *used])
 
 
 def status() -> Status:
@@ -103,6 +108,7 @@ def status() -> Status:
         rows=rows,
         fallbacks=tuple(Fallback(*key, count) for key, count in registry.fallbacks().items()),
         replaced=replacing.replaced(),
+        waiting=(installer.waits_for() or "") if is_installed else "",
     )
 
 

@@ -111,7 +111,7 @@ pub fn writable_f64<'py>(array: &Bound<'py, PyAny>) -> Option<Target<'py>> {
     })
 }
 
-impl Target<'_> {
+impl<'py> Target<'py> {
     /// How many doubles there is room for.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -122,6 +122,34 @@ impl Target<'_> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// The room of `count` doubles behind the first `from`, if there is that much.
+    #[must_use]
+    pub fn part(&self, from: usize, count: usize) -> Option<Self> {
+        let end = from.checked_add(count)?;
+        (end <= self.count).then(|| Self {
+            owner: self.owner.clone(),
+            // Within the array, as just checked; an empty one may point nowhere, and is not moved in.
+            data: self.data.wrapping_add(from * DOUBLE),
+            count,
+        })
+    }
+
+    /// The doubles that are there, eight bytes each.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        if self.count == 0 {
+            return &[];
+        }
+        // SAFETY: `owner` keeps `count` doubles at `data` alive, and nobody writes to them while the GIL is held.
+        unsafe { std::slice::from_raw_parts(self.data, self.count * DOUBLE) }
+    }
+
+    /// The array that offers the room.
+    #[must_use]
+    pub fn into_array(self) -> Bound<'py, PyAny> {
+        self.owner
     }
 
     /// Makes all of it zeros.

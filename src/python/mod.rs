@@ -14,6 +14,7 @@ mod declare;
 pub mod discrete;
 mod elements;
 pub mod errors;
+mod flat;
 mod fresh;
 mod intake;
 mod messages;
@@ -39,6 +40,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     discrete::register(module)?;
     wire::register(module)?;
     module.add_class::<declare::Declared>()?;
+    module.add_class::<flat::Flat>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<tables::Tables>()?;
     transport::register(module)?;

@@ -58,10 +58,24 @@ impl<'a, 'py> Outbox<'a, 'py> {
             match role.find_from(at, &name, "") {
                 Some(slot) => self.slot(role, &headers, slot, value, &values)?,
                 None if declared == Declared::IfKnown => {
-                    self.chunks(role.kind(), &name, "", &values)?;
+                    self.chunks(role.kind(), &name, "", values.bytes())?;
                 }
                 None => return Err(self.undeclared(role.kind(), &label(&name, ""))),
             }
+        }
+        Ok(())
+    }
+
+    /// Writes the values of every variable of a role, of which `places` tells where each lies in `values`.
+    pub fn flat(
+        &mut self,
+        role: &Role,
+        values: &Values<'py>,
+        places: &[Range<usize>],
+    ) -> PyResult<()> {
+        let headers = self.headers(role)?;
+        for (at, place) in places.iter().enumerate() {
+            self.entries(role, &headers, at, part(values.bytes(), place))?;
         }
         Ok(())
     }
@@ -151,15 +165,22 @@ impl<'a, 'py> Outbox<'a, 'py> {
         let slot = &role.slots()[at];
         if slot.size != values.len() {
             if slot.unresolved {
-                return self.chunks(role.kind(), &slot.name, &slot.subname, values);
+                return self.chunks(role.kind(), &slot.name, &slot.subname, values.bytes());
             }
             return Err(self.wrong_size(role.kind(), slot, value, values.len()));
         }
+        self.entries(role, headers, at, values.bytes())
+    }
+
+    /// Writes the bytes of the values of a slot, which are as many as declared.
+    #[inline]
+    fn entries(&mut self, role: &Role, headers: &Headers, at: usize, bytes: &[u8]) -> PyResult<()> {
         let Some(entries) = headers.of_slot(at) else {
-            return self.chunks(role.kind(), &slot.name, &slot.subname, values);
+            let slot = &role.slots()[at];
+            return self.chunks(role.kind(), &slot.name, &slot.subname, bytes);
         };
         for entry in entries {
-            let payload = part(values.bytes(), &entry.values);
+            let payload = part(bytes, &entry.values);
             self.sink
                 .message(self.py, &[headers.header(entry), payload])?;
         }
@@ -167,17 +188,11 @@ impl<'a, 'py> Outbox<'a, 'py> {
     }
 
     /// Writes values in chunks for which there are no prebuilt headers.
-    fn chunks(
-        &mut self,
-        kind: i32,
-        name: &str,
-        subname: &str,
-        values: &Values<'py>,
-    ) -> PyResult<()> {
-        for range in wire::chunks(values.len(), self.chunk) {
+    fn chunks(&mut self, kind: i32, name: &str, subname: &str, bytes: &[u8]) -> PyResult<()> {
+        for range in wire::chunks(bytes.len() / size_of::<f64>(), self.chunk) {
             self.scratch.clear();
             write_header(kind, name, subname, &range, &mut self.scratch)?;
-            let payload = part(values.bytes(), &range);
+            let payload = part(bytes, &range);
             self.sink.message(self.py, &[&self.scratch, payload])?;
         }
         Ok(())

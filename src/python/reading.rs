@@ -47,8 +47,8 @@ pub struct Reading<'py, 't> {
 }
 
 struct Filled<'py, 't> {
-    shelf: Shelf<'t>,
-    arrays: Vec<(Bound<'py, PyAny>, Target<'py>)>,
+    keys: &'t [Py<PyAny>],
+    targets: Vec<Target<'py>>,
 }
 
 /// Where discrete values of a type go.
@@ -61,16 +61,42 @@ impl<'py, 't> Reading<'py, 't> {
         shelves: &[Shelf<'t>],
         num_double: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
+        let filled = shelves.iter().map(|shelf| Filled::fresh(py, *shelf));
+        let filled = filled.collect::<PyResult<_>>()?;
+        Self::over(py, side, shelves, filled, num_double)
+    }
+
+    /// Reads one role into `targets`, one for each slot and of its size, in place of fresh arrays. There is nothing
+    /// to `file`.
+    pub fn into_targets(
+        py: Python<'py>,
+        side: Side,
+        shelf: Shelf<'t>,
+        targets: Vec<Target<'py>>,
+        num_double: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let keys = &[];
+        Self::over(
+            py,
+            side,
+            &[shelf],
+            vec![Filled { keys, targets }],
+            num_double,
+        )
+    }
+
+    fn over(
+        py: Python<'py>,
+        side: Side,
+        shelves: &[Shelf<'t>],
+        filled: Vec<Filled<'py, 't>>,
+        num_double: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
         let roles: Vec<&Role> = shelves.iter().map(|shelf| shelf.role).collect();
         // Only a guess at the peer's chunks: any other size is read too, and whatever this is, stock does not ask.
         let chunk = num_double.extract::<usize>().unwrap_or(1).max(1);
         let inbox = Inbox::new(side, &roles, chunk)?;
-        let filled = shelves.iter().map(|shelf| Filled::new(py, *shelf));
-        Ok(Self {
-            py,
-            inbox,
-            filled: filled.collect::<PyResult<_>>()?,
-        })
+        Ok(Self { py, inbox, filled })
     }
 
     /// Reads every message: of a native call, or bytes, or `VariableMessage` objects.
@@ -99,9 +125,7 @@ impl<'py, 't> Reading<'py, 't> {
                 start,
                 data,
             } => {
-                let fits = self.filled[role].arrays[slot]
-                    .1
-                    .copy_in(start, data.as_bytes());
+                let fits = self.filled[role].targets[slot].copy_in(start, data.as_bytes());
                 self.checked(fits)
             }
         }
@@ -117,15 +141,15 @@ impl<'py, 't> Reading<'py, 't> {
     fn finish(&mut self) -> PyResult<()> {
         let filled = &self.filled;
         self.inbox
-            .finish(|role, slot| filled[role].arrays[slot].1.clear())?;
+            .finish(|role, slot| filled[role].targets[slot].clear())?;
         Ok(())
     }
 
     /// Puts the arrays of the role at `place` into `into`.
     pub fn file(&mut self, place: usize, into: &Bound<'py, PyDict>) -> PyResult<()> {
         let filled = &mut self.filled[place];
-        for (key, (array, _)) in filled.shelf.keys.iter().zip(filled.arrays.drain(..)) {
-            into.set_item(key, array)?;
+        for (key, target) in filled.keys.iter().zip(filled.targets.drain(..)) {
+            into.set_item(key, target.into_array())?;
         }
         Ok(())
     }
@@ -166,7 +190,7 @@ impl Take for Taking<'_, '_, '_, '_> {
         let Some(to) = &mut self.piecemeal else {
             return self.reading.checked(false);
         };
-        let target = &self.reading.filled[to.role].arrays[to.slot].1;
+        let target = &self.reading.filled[to.role].targets[to.slot];
         let fits = target.copy_bytes(to.at, piece);
         to.at += piece.len();
         self.reading.checked(fits)
@@ -174,18 +198,15 @@ impl Take for Taking<'_, '_, '_, '_> {
 }
 
 impl<'py, 't> Filled<'py, 't> {
-    fn new(py: Python<'py>, shelf: Shelf<'t>) -> PyResult<Self> {
+    fn fresh(py: Python<'py>, shelf: Shelf<'t>) -> PyResult<Self> {
         let slots = shelf.role.slots().iter();
-        let arrays = slots.map(|slot| {
-            let array = unwritten(py, &slot.shape)?;
-            match writable_f64(&array) {
-                Some(target) => Ok((array, target)),
-                None => Err(validation(py, "NumPy gave an array that cannot be written")),
-            }
+        let targets = slots.map(|slot| {
+            writable_f64(&unwritten(py, &slot.shape)?)
+                .ok_or_else(|| validation(py, "NumPy gave an array that cannot be written"))
         });
         Ok(Self {
-            shelf,
-            arrays: arrays.collect::<PyResult<_>>()?,
+            keys: shelf.keys,
+            targets: targets.collect::<PyResult<_>>()?,
         })
     }
 }

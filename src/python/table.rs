@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList, PyTuple};
 
-use super::outbox::{Declared, Outbox, arrays_of, pairs};
+use super::arrays::{Target, writable_f64};
+use super::errors::validation;
+use super::flat::Flat;
+use super::outbox::{Declared, Outbox, Pairs, arrays_of, pairs};
 use super::reading::{Discretes, Reading, Shelf};
 use super::sink::written;
 use super::tables::{KnownPartials, KnownVariables};
-use crate::table::{Side, kind};
+use crate::table::{Role, Side, kind};
 
 /// The variables, and with them perhaps the partials, of a discipline at one moment. It never changes.
 #[pyclass(frozen, module = "philote_fast._core")]
@@ -54,6 +57,21 @@ impl Table {
         }
     }
 
+    fn write_given<'py>(
+        &self,
+        outbox: &mut Outbox<'_, 'py>,
+        role: &Role,
+        values: &Given<'py>,
+    ) -> PyResult<()> {
+        match values {
+            Given::Pairs(pairs) => outbox.variables(role, pairs, Declared::IfKnown),
+            Given::Flat(flat) => {
+                let places = flat.get().places(&self.known, role.kind())?;
+                outbox.flat(role, &flat.get().values(flat.py())?, places)
+            }
+        }
+    }
+
     fn declared_partials(&self) -> PyResult<Shelf<'_>> {
         let missing = || pyo3::exceptions::PyRuntimeError::new_err("a table without partials");
         let partials = self.partials.as_ref().ok_or_else(missing)?;
@@ -61,6 +79,23 @@ impl Table {
             role: &partials.role,
             keys: &partials.keys,
         })
+    }
+}
+
+/// The values of variables, as a call brings them.
+enum Given<'py> {
+    /// By name.
+    Pairs(Pairs<'py>),
+    /// In one array.
+    Flat(Bound<'py, Flat>),
+}
+
+impl<'py> Given<'py> {
+    fn of(values: &Bound<'py, PyAny>) -> PyResult<Self> {
+        match values.cast::<Flat>() {
+            Ok(flat) => Ok(Self::Flat(flat.clone())),
+            Err(_) => Ok(Self::Pairs(arrays_of(values)?)),
+        }
     }
 }
 
@@ -201,42 +236,44 @@ impl Table {
         num_double: &Bound<'py, PyAny>,
         to: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let inputs = arrays_of(inputs)?;
-        let outputs = outputs.map(arrays_of).transpose()?;
+        let inputs = Given::of(inputs)?;
+        let outputs = outputs.map(Given::of).transpose()?;
         written(py, to, |sink| {
             let mut outbox = Outbox::new(num_double, sink)?;
-            outbox.variables(self.inputs().role, &inputs, Declared::IfKnown)?;
+            self.write_given(&mut outbox, self.inputs().role, &inputs)?;
             if let Some(outputs) = &outputs {
-                outbox.variables(self.outputs().role, outputs, Declared::IfKnown)?;
+                self.write_given(&mut outbox, self.outputs().role, outputs)?;
             }
             outbox.discrete(kind::DISCRETE_INPUT, discrete_inputs)?;
             outbox.discrete(kind::DISCRETE_OUTPUT, discrete_outputs)
         })
     }
 
-    /// Reads a reply that carries outputs: the continuous and the discrete ones.
+    /// Reads a reply that carries outputs: the continuous and the discrete ones. With `into` the continuous ones are
+    /// put there once all have come, and not into the dict.
+    #[pyo3(signature = (messages, num_double, into = None))]
     fn read_outputs<'py>(
         &self,
         py: Python<'py>,
         messages: &Bound<'py, PyAny>,
         num_double: &Bound<'_, PyAny>,
+        into: Option<&Flat>,
     ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
-        let (outputs, discrete) = (PyDict::new(py), PyDict::new(py));
+        let discrete = PyDict::new(py);
         let discretes = [(kind::DISCRETE_OUTPUT, discrete.as_any())];
-        read(self.outputs(), messages, num_double, &discretes, &outputs)?;
+        let outputs = self.read(self.outputs(), messages, num_double, &discretes, into)?;
         Ok((outputs, discrete))
     }
 
-    /// Reads a reply that carries residuals.
+    /// Reads a reply that carries residuals; for `into` see `read_outputs`.
+    #[pyo3(signature = (messages, num_double, into = None))]
     fn read_residuals<'py>(
         &self,
-        py: Python<'py>,
         messages: &Bound<'py, PyAny>,
         num_double: &Bound<'_, PyAny>,
+        into: Option<&Flat>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let residuals = PyDict::new(py);
-        read(self.residuals(), messages, num_double, &[], &residuals)?;
-        Ok(residuals)
+        self.read(self.residuals(), messages, num_double, &[], into)
     }
 
     /// Reads a reply that carries partials into `partials`, an empty `PairDict`.
@@ -246,24 +283,94 @@ impl Table {
         num_double: &Bound<'_, PyAny>,
         partials: &Bound<'_, PyDict>,
     ) -> PyResult<()> {
-        read(
-            self.declared_partials()?,
-            messages,
-            num_double,
-            &[],
-            partials,
-        )
+        let shelf = self.declared_partials()?;
+        let mut reading = Reading::new(messages.py(), Side::Client, &[shelf], num_double)?;
+        reading.read_all(messages, &[])?;
+        reading.file(0, partials)
+    }
+
+    /// Reads a reply that carries partials into `blocks`, an array for each declared partial. They are written to
+    /// as the values come.
+    fn read_partials_into<'py>(
+        &self,
+        messages: &Bound<'py, PyAny>,
+        num_double: &Bound<'_, PyAny>,
+        blocks: &Bound<'py, PyList>,
+    ) -> PyResult<()> {
+        let py = messages.py();
+        let shelf = self.declared_partials()?;
+        let unfit = || validation(py, "the arrays are not those of the declared partials");
+        let targets = targets_of(shelf.role, blocks).ok_or_else(unfit)?;
+        Reading::into_targets(py, Side::Client, shelf, targets, num_double)?.read_all(messages, &[])
+    }
+
+    /// Whether `blocks` are arrays that the declared partials can be read into.
+    fn fits_partials(&self, blocks: &Bound<'_, PyList>) -> PyResult<bool> {
+        Ok(targets_of(self.declared_partials()?.role, blocks).is_some())
+    }
+
+    /// The pair of each declared partial, in the order of the slots.
+    fn pairs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.declared_partials()?.keys)
+    }
+
+    /// Finds the variables of type `kind` in `array`, which holds `values`, names and values, one after the other.
+    /// None where that is not so.
+    fn place<'py>(
+        &self,
+        kind: i32,
+        array: &Bound<'py, PyAny>,
+        values: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Flat>> {
+        Flat::find(&self.known, kind, array, values)
+    }
+
+    /// Whether another table is made of the same variables.
+    fn has_variables_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.known, &other.known)
+    }
+
+    /// Whether another table is made of the same variables and partials.
+    #[pyo3(name = "is_same")]
+    fn is_same_as(&self, other: &Self) -> bool {
+        self.is_same(other)
     }
 }
 
-fn read<'py>(
-    shelf: Shelf<'_>,
-    messages: &Bound<'py, PyAny>,
-    num_double: &Bound<'_, PyAny>,
-    discretes: Discretes<'_, 'py>,
-    into: &Bound<'py, PyDict>,
-) -> PyResult<()> {
-    let mut reading = Reading::new(messages.py(), Side::Client, &[shelf], num_double)?;
-    reading.read_all(messages, discretes)?;
-    reading.file(0, into)
+impl Table {
+    fn read<'py>(
+        &self,
+        shelf: Shelf<'_>,
+        messages: &Bound<'py, PyAny>,
+        num_double: &Bound<'_, PyAny>,
+        discretes: Discretes<'_, 'py>,
+        into: Option<&Flat>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let py = messages.py();
+        let values = PyDict::new(py);
+        if let Some(flat) = into {
+            flat.places(&self.known, shelf.role.kind())?;
+            let scratch = flat.scratch(py)?;
+            let targets = scratch.targets(shelf.role)?;
+            Reading::into_targets(py, Side::Client, shelf, targets, num_double)?
+                .read_all(messages, discretes)?;
+            flat.take(py, &scratch)?;
+        } else {
+            let mut reading = Reading::new(py, Side::Client, &[shelf], num_double)?;
+            reading.read_all(messages, discretes)?;
+            reading.file(0, &values)?;
+        }
+        Ok(values)
+    }
+}
+
+/// The room of each slot of `role`, where there is an array of its size for each.
+fn targets_of<'py>(role: &Role, blocks: &Bound<'py, PyList>) -> Option<Vec<Target<'py>>> {
+    let slots = role.slots();
+    if blocks.len() != slots.len() {
+        return None;
+    }
+    let room = blocks.iter().zip(slots);
+    room.map(|(block, slot)| writable_f64(&block).filter(|target| target.len() == slot.size))
+        .collect()
 }

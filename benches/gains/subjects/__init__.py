@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gains.subjects import calls, codec, metadata, peak, rivals, scalars, table, threads
+from gains.subjects import calls, codec, metadata, openmdao, peak, rivals, scalars, table, threads
 from gains.timing import Subject
 
 SUBJECTS: dict[str, Callable[[int], Subject]] = {
@@ -16,6 +16,7 @@ SUBJECTS: dict[str, Callable[[int], Subject]] = {
     **threads.SUBJECTS,
     **peak.SUBJECTS,
     **rivals.SUBJECTS,
+    **openmdao.SUBJECTS,
 }
 
 
