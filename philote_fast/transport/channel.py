@@ -110,6 +110,13 @@ class Channel(grpc.Channel):  # type: ignore[misc]
         self._core.events.close()
         self._core.native.close()
 
+    def __del__(self) -> None:
+        # As with grpcio: methods of the channel go on, but nobody is told of its state any more.
+        # The thread that does so would keep it.
+        core = getattr(self, "_core", None)
+        if core is not None:
+            core.events.close()
+
     def __enter__(self) -> Channel:
         return self
 

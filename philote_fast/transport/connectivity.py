@@ -40,7 +40,8 @@ class Events:
         fork.tell_children(self)
 
     def _begin(self) -> None:
-        self._lock = threading.Lock()
+        # Taken again by a listener's finalizer that unsubscribes, wherever the collector runs it.
+        self._lock = threading.RLock()
         self._runs = False
         self._ended: dict[int, Callable[[], Any]] = {}
         #: Listeners, with the state that each has been told.
@@ -96,17 +97,21 @@ class Events:
             As given to ``subscribe``.
         """
         with self._lock:
-            for at, (other, _) in enumerate(self._listeners):
+            others = list(self._listeners)
+            for at, (other, _) in enumerate(others):
                 if other == listener:
-                    del self._listeners[at]
+                    del others[at]
                     break
+            self._listeners = others
         self._core.poke()
 
     def close(self) -> None:
         """Forget all listeners. The callbacks of calls are still called."""
         with self._lock:
-            self._listeners.clear()
+            # To be dropped without the lock: what goes with them is not ours.
+            former, self._listeners = self._listeners, []
         self._core.poke()
+        del former
 
     def _need_thread(self) -> None:
         if not self._runs:

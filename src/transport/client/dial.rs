@@ -28,6 +28,10 @@ const SEND_BUFFER: usize = 4 << 20;
 /// the HTTP/2 library, and the status with it.
 const HEADER_ROOM: u32 = 1 << 20;
 
+/// How many calls that were cancelled are remembered, so that what the server has sent before it knew is passed over.
+/// What it sends for others is refused, however often: to cancel many calls is normal use.
+const REMEMBERED: usize = 1024;
+
 /// A number of streams that no peer sets: while it stands the peer's settings have not come.
 const NO_SETTINGS_YET: usize = usize::MAX - 1;
 
@@ -167,6 +171,8 @@ impl Dial {
             .max_send_buffer_size(SEND_BUFFER)
             .max_header_list_size(limit.saturating_add(HEADER_ROOM))
             .initial_max_send_streams(NO_SETTINGS_YET)
+            .max_concurrent_reset_streams(REMEMBERED)
+            .max_local_error_reset_streams(None)
             .enable_push(false);
         let io = Greeted::new(io);
         Stage::Http2(Box::pin(async move { builder.handshake(io).await }))
