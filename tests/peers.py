@@ -21,6 +21,8 @@ FLAVOURS = ("stock", "patched", "native")
 # (client, server), stock against stock first: it is the reference.
 PAIRS = tuple(itertools.product(FLAVOURS, FLAVOURS))
 REFERENCE = ("stock", "stock")
+# For tests that take long: without the pairs of patched and native, which are like the others.
+MAIN_PAIRS = tuple(pair for pair in PAIRS if set(pair) != {"patched", "native"})
 
 _SERVE = Path(__file__).with_name("serve.py")
 
