@@ -19,6 +19,7 @@ __all__ = [
     "NativeChannel",
     "NativeServer",
     "NativeServerCall",
+    "Places",
     "Table",
     "Tables",
     "TlsClientConfig",
@@ -37,6 +38,7 @@ __all__ = [
     "read_nothing",
     "read_shapes",
     "set_array_data",
+    "untouched",
     "use_call_error",
     "use_exceptions",
     "value_to_python",
@@ -134,6 +136,15 @@ class Flat:
 
     @property
     def array(self) -> npt.NDArray[np.float64]: ...
+
+@final
+class Places:
+    """Names, each with the namespace that it is looked up in."""
+
+    def __new__(cls, places: Iterable[tuple[dict[str, Any], str]]) -> Places: ...
+    def hold(self, expected: list[Any]) -> bool: ...
+
+def untouched(instance: object, names: tuple[str, ...], known: dict[int, str]) -> bool: ...
 
 @final
 class Table:

@@ -44,6 +44,9 @@ def unary(behavior: Behavior, rpc: str) -> Behavior:
         except BaseException as error:
             _fail(error, safe, rpc)
 
+    whole = getattr(behavior, "whole", None)
+    if whole is not None:
+        guarded.whole = unary(whole, rpc)  # type: ignore[attr-defined]
     return guarded
 
 

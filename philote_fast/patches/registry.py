@@ -13,6 +13,8 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from philote_fast import _core
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Every group, in the order in which the patch modules created them.
@@ -286,14 +288,7 @@ def untouched(instance: object, *names: str) -> bool:
         False as soon as one is overridden by a subclass, set on the instance, replaced by a test
         double, patched by another tool or uninstalled.
     """
-    kind = type(instance)
-    if kind.__getattribute__ is not object.__getattribute__:
-        return False
-    own = instance.__dict__
-    for name in names:
-        if name in own or _NAMES.get(id(getattr(kind, name, None))) != name:
-            return False
-    return True
+    return _core.untouched(instance, names, _NAMES)
 
 
 def is_replacement(function: object) -> bool:

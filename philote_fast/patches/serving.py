@@ -77,14 +77,21 @@ def serve(
     """
     if not hooks_untouched():
         return _serialized(_serve_by_stock(server, rpc, requests, context))
+    written = _serve(server, rpc, _receive, (requests, to), context)
+    return iter(()) if to is not None or written is None else iter(written)
+
+
+def _serve(
+    server: Any, rpc: Rpc, receive: Callable[..., Request], source: tuple[Any, ...], context: Any
+) -> Any:
+    """Receive, compute and write the reply, or abort the call as stock does."""
     try:
-        written = rpc.compute(server, _receive(server, rpc, requests, to))
-        return iter(()) if to is not None else iter(written)
+        return rpc.compute(server, receive(server, rpc, *source))
     except PhiloteValidationError as error:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
     except Exception as error:
         context.abort(grpc.StatusCode.INTERNAL, f"{rpc.name} failed: {error}")
-    return iter(())
+    return None
 
 
 def serve_messages(server: Any, rpc: Rpc, requests: Iterable[Any], context: Any) -> Iterator[Any]:
@@ -111,7 +118,10 @@ def _serialized(messages: Iterable[Any]) -> Iterator[bytes]:
 
 
 def raw_factory(rpc: Rpc) -> Callable[[Any], Callable[[Iterable[bytes], Any], Iterator[bytes]]]:
-    """Return what makes the bytes-in, bytes-out behaviour of the RPC for a servicer."""
+    """Return what makes the bytes-in, bytes-out behaviour of the RPC for a servicer.
+
+    The behaviour has a shorter form, ``whole``, for native calls: see ``transport.handlers``.
+    """
 
     def behaviour_of(server: Any) -> Callable[[Iterable[bytes], Any], Iterator[bytes]]:
         def behaviour(requests: Iterable[bytes], context: Any) -> Iterator[bytes]:
@@ -124,6 +134,13 @@ def raw_factory(rpc: Rpc) -> Callable[[Any], Callable[[Iterable[bytes], Any], It
                 responses = _serialized(_serve_by_stock(server, rpc, taken, context))
             return responses if call is not None else send_all(original(context), responses)
 
+        def whole(call: Any, context: Any) -> bool:
+            if not (untouched(server, rpc.name, *_METHODS) and hooks_untouched()):
+                return False
+            _serve(server, rpc, _receive_by_slot, (call, call), context)
+            return True
+
+        behaviour.whole = whole  # type: ignore[attr-defined]
         return behaviour
 
     return behaviour_of
@@ -134,10 +151,17 @@ def has_discrete(server: Any, request: Request) -> bool:
     return bool(request.discrete_inputs or server._discipline._discrete_var_meta)
 
 
+#: What stock calls on the servicer while it receives a request.
+_METHODS = ("preallocate_inputs", "process_inputs", "preallocate_partials")
+
+
 def _receive(server: Any, rpc: Rpc, requests: Iterable[Any], to: Any) -> Request:
-    methods = ("preallocate_inputs", "process_inputs", "preallocate_partials")
-    if not untouched(server, *methods):
-        return _receive_by_methods(server, rpc, requests, to)
+    if untouched(server, *_METHODS):
+        return _receive_by_slot(server, rpc, requests, to)
+    return _receive_by_methods(server, rpc, requests, to)
+
+
+def _receive_by_slot(server: Any, rpc: Rpc, requests: Iterable[Any], to: Any) -> Request:
     table = _table(server, rpc)
     partials = None
     if rpc.with_partials:

@@ -40,6 +40,9 @@ class Method(NamedTuple):
     responds_by_callback: bool
     #: A pool that the behaviour runs in rather than in the server's.
     pool: Any
+    #: The behaviour's ``whole``, if it has one: it takes the call and the context, reads the
+    #: requests and sends the responses itself, and says whether it has done so.
+    whole: Callable[[NativeServerCall, Context], bool] | None
 
 
 def method_of(handler: grpc.RpcMethodHandler) -> Method:
@@ -64,6 +67,7 @@ def method_of(handler: grpc.RpcMethodHandler) -> Method:
         bool(handler.response_streaming),
         bool(by_callback),
         getattr(behavior, "experimental_thread_pool", None),
+        getattr(behavior, "whole", None),
     )
 
 
@@ -134,6 +138,15 @@ def run(method: Method, call: NativeServerCall) -> None:
 
 
 def _answer(method: Method, call: NativeServerCall, context: Context) -> None:
+    if method.whole is not None:
+        try:
+            answered = method.whole(call, context)
+        except Exception as error:
+            _fail(error, context, _CALLING)
+            return
+        if answered:
+            context.finish()
+            return
     argument: Any
     if method.request_streaming:
         argument = Requests(call, context, method.deserialize)

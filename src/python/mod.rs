@@ -16,6 +16,7 @@ mod elements;
 pub mod errors;
 mod flat;
 mod fresh;
+mod hooks;
 mod intake;
 mod messages;
 mod outbox;
@@ -40,6 +41,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     discrete::register(module)?;
     wire::register(module)?;
     module.add_class::<declare::Declared>()?;
+    module.add_class::<hooks::Places>()?;
+    module.add_function(wrap_pyfunction!(hooks::untouched, module)?)?;
     module.add_class::<flat::Flat>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<tables::Tables>()?;
