@@ -1,0 +1,145 @@
+//! Tests of waiting for I/O.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+use mio::Interest;
+
+use super::*;
+
+const SOON: Duration = Duration::from_secs(60);
+
+/// Rings once something has happened to it.
+#[derive(Default)]
+struct Bell {
+    happened: Mutex<Vec<&'static str>>,
+    waiting: Mutex<Option<Arc<Signal>>>,
+}
+
+impl Bell {
+    fn note(&self, what: &'static str) {
+        lock(&self.happened).push(what);
+        if let Some(signal) = lock(&self.waiting).take() {
+            signal.ring();
+        }
+    }
+
+    fn poll(&self) -> Poll<&'static str> {
+        *lock(&self.waiting) = Some(Signal::of_this_thread().0);
+        lock(&self.happened)
+            .pop()
+            .map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+impl Source for Bell {
+    fn ready(self: Arc<Self>, _: bool) {
+        self.note("ready");
+    }
+
+    fn nudge(self: Arc<Self>) {
+        self.note("nudge");
+    }
+
+    fn tick(self: Arc<Self>, _: Instant) {
+        self.note("tick");
+    }
+}
+
+fn with_bell() -> (Arc<Reactor>, Arc<Bell>, Token) {
+    let reactor = Reactor::new().expect("resources");
+    let bell = Arc::new(Bell::default());
+    let token = reactor.token();
+    reactor.add(token, Arc::clone(&bell) as Arc<dyn Source>);
+    (reactor, bell, token)
+}
+
+#[test]
+fn a_wait_ends_in_time() {
+    let reactor = Reactor::new().expect("resources");
+    let until = Instant::now() + Duration::from_millis(2);
+    assert!(reactor.wait(until, |_| Poll::<()>::Pending).is_pending());
+    assert!(Instant::now() >= until);
+}
+
+#[test]
+fn alarms_and_nudges_reach_the_sources() {
+    let (reactor, bell, _) = with_bell();
+    reactor.set_alarm(Instant::now() + Duration::from_millis(2));
+    let heard = reactor.wait(Instant::now() + SOON, |_| bell.poll());
+    assert_eq!(heard, Poll::Ready("tick"));
+    reactor.nudge();
+    let heard = reactor.wait(Instant::now() + SOON, |_| bell.poll());
+    assert_eq!(heard, Poll::Ready("nudge"));
+}
+
+#[test]
+fn who_waits_is_reached_with_the_baton_and_without() {
+    let reactor = Reactor::new().expect("resources");
+    let told = Arc::new(AtomicBool::new(false));
+    let wakers = Arc::new(Mutex::new(Vec::new()));
+    let waiters: Vec<_> = (0..4)
+        .map(|_| {
+            let (reactor, told, wakers) =
+                (Arc::clone(&reactor), Arc::clone(&told), Arc::clone(&wakers));
+            thread::spawn(move || {
+                reactor.wait(Instant::now() + SOON, |context| {
+                    lock(&wakers).push(context.waker().clone());
+                    if told.load(Ordering::SeqCst) {
+                        Poll::Ready(())
+                    } else {
+                        Poll::Pending
+                    }
+                })
+            })
+        })
+        .collect();
+    while lock(&wakers).len() < waiters.len() {
+        thread::yield_now();
+    }
+    told.store(true, Ordering::SeqCst);
+    lock(&wakers).iter().for_each(std::task::Waker::wake_by_ref);
+    for waiter in waiters {
+        assert!(waiter.join().expect("ends").is_ready());
+    }
+}
+
+#[test]
+fn who_stands_by_drives_while_nobody_waits_and_lets_go() {
+    let (reactor, bell, token) = with_bell();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let mut peer = TcpStream::connect(listener.local_addr().expect("bound")).expect("it");
+    let (accepted, _) = listener.accept().expect("a peer");
+    accepted.set_nonblocking(true).expect("a socket");
+    let mut accepted = mio::net::TcpStream::from_std(accepted);
+    let readable = Interest::READABLE;
+    reactor
+        .registry()
+        .register(&mut accepted, token, readable)
+        .expect("registered");
+
+    let over = Arc::new(AtomicBool::new(false));
+    let (watcher, ends) = (Arc::clone(&reactor), Arc::clone(&over));
+    let standby = thread::spawn(move || {
+        let patience = Duration::from_millis(1);
+        watcher.stand_by(patience, Instant::now() + SOON, |_| {
+            if ends.load(Ordering::SeqCst) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+    });
+    peer.write_all(b"x").expect("sent");
+    while lock(&bell.happened).is_empty() {
+        thread::yield_now();
+    }
+    // It has the baton, or is about to take it; a wait ends all the same.
+    peer.write_all(b"y").expect("sent");
+    let heard = reactor.wait(Instant::now() + SOON, |_| bell.poll());
+    assert_eq!(heard, Poll::Ready("ready"));
+    over.store(true, Ordering::SeqCst);
+    reactor.wake_standby();
+    assert!(standby.join().expect("ends").is_ready());
+}
