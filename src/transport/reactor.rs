@@ -5,15 +5,18 @@
 //! thread to thread. When nobody has waited for some time a thread in the background takes the baton, so that pings
 //! and a vanished peer are noticed.
 
+mod standby;
+
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use mio::{Events, Registry, Token};
 
+use self::standby::Standby;
 use super::signal::Signal;
 
 /// What was taken notice of in one wait for I/O. More stays with the system for the next.
@@ -21,9 +24,6 @@ const EVENTS: usize = 256;
 
 /// The token of the waker; sources have the ones above.
 const WAKE: Token = Token(0);
-
-/// A driver that has held the baton for so long is idle: whoever stands by may sleep until it lets go.
-const IDLE: Duration = Duration::from_millis(50);
 
 /// No wait for I/O is longer, whatever the timers say.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
@@ -43,10 +43,10 @@ pub trait Source: Send + Sync {
     fn tick(self: Arc<Self>, now: Instant);
 }
 
-/// How a wait ended that brought nothing.
+/// How a wait between two questions ended.
 enum Waited {
-    /// The signal has rung.
-    Rung,
+    /// The signal has rung, or nobody knows: the answer may be another now.
+    AskAgain,
     /// The time is over, or a signal of the operating system came.
     Over,
 }
@@ -71,21 +71,6 @@ pub struct Reactor {
 struct Baton {
     poll: mio::Poll,
     events: Events,
-}
-
-/// The thread that drives when nobody else does.
-#[derive(Default)]
-struct Standby {
-    /// How often a driver has let go of the baton.
-    handed: AtomicU64,
-    /// It holds the baton.
-    drives: AtomicBool,
-    /// It is to let go of it.
-    wanted: AtomicBool,
-    /// It is to be woken when a driver lets go.
-    sleeps: AtomicBool,
-    lock: Mutex<()>,
-    woken: Condvar,
 }
 
 impl Reactor {
@@ -158,57 +143,9 @@ impl Reactor {
     pub fn wait<T>(
         &self,
         until: Instant,
-        mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+        poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let (signal, waker) = Signal::of_this_thread();
-        let mut context = Context::from_waker(&waker);
-        loop {
-            if let Poll::Ready(value) = poll(&mut context) {
-                return Poll::Ready(value);
-            }
-            if let Waited::Over = self.attend(&signal, until) {
-                return Poll::Pending;
-            }
-        }
-    }
-
-    /// Drives whenever nobody else has done so for `patience`, until `poll` is ready or `until` has come.
-    ///
-    /// For one thread at a time, which has nothing better to do.
-    pub fn stand_by<T>(
-        &self,
-        patience: Duration,
-        until: Instant,
-        mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
-    ) -> Poll<T> {
-        let (signal, waker) = Signal::of_this_thread();
-        let mut context = Context::from_waker(&waker);
-        loop {
-            // Before the question: who sets it afterwards has made the answer ready first.
-            self.standby.wanted.store(false, Ordering::SeqCst);
-            if let Poll::Ready(value) = poll(&mut context) {
-                return Poll::Ready(value);
-            }
-            if Instant::now() >= until {
-                return Poll::Pending;
-            }
-            if self.nobody_drives(patience, until) {
-                self.drive_meanwhile(&signal, until);
-            }
-        }
-    }
-
-    /// Ends the sleep of whoever stands by, so that it looks at what it waits for.
-    pub fn wake_standby(&self) {
-        self.standby.wanted.store(true, Ordering::SeqCst);
-        self.wake();
-        self.standby.wake();
-    }
-
-    /// As `wake_standby`, unless it drives: then it will look by itself.
-    pub fn rouse_standby(&self) {
-        self.standby.wanted.store(true, Ordering::SeqCst);
-        self.standby.wake();
+        ask_until(poll, |signal| self.attend(signal, until))
     }
 
     fn wake(&self) {
@@ -221,7 +158,7 @@ impl Reactor {
         let mut held = None;
         let waited = loop {
             if signal.take() {
-                break Waited::Rung;
+                break Waited::AskAgain;
             }
             if Instant::now() >= until {
                 break Waited::Over;
@@ -259,8 +196,7 @@ impl Reactor {
         // Whoever lets go of it after this sees that somebody is parked.
         let baton = self.take_baton();
         if baton.is_none() {
-            if self.standby.drives.load(Ordering::SeqCst) {
-                self.standby.wanted.store(true, Ordering::SeqCst);
+            if self.standby.ask_for_the_baton() {
                 self.wake();
             }
             signal.park(until);
@@ -275,10 +211,7 @@ impl Reactor {
         if let Some(next) = next {
             next.ring();
         }
-        self.standby.handed.fetch_add(1, Ordering::SeqCst);
-        if self.standby.sleeps.load(Ordering::SeqCst) {
-            self.standby.wake();
-        }
+        self.standby.baton_is_free();
     }
 
     /// Waits once for I/O and lets the sources deal with it. False where a signal of the operating system came.
@@ -348,59 +281,24 @@ impl Reactor {
             }
         }
     }
-
-    /// Waits until no driver has let go of the baton for `patience`, and none holds it.
-    fn nobody_drives(&self, patience: Duration, until: Instant) -> bool {
-        let standby = &self.standby;
-        let left = || until.saturating_duration_since(Instant::now());
-        let before = standby.handed.load(Ordering::SeqCst);
-        let unchanged = || standby.handed.load(Ordering::SeqCst) == before;
-        standby.sleep(patience.min(left()), || true);
-        if !unchanged() || left().is_zero() {
-            return false;
-        }
-        if self.take_baton().is_some() {
-            return true;
-        }
-        // Somebody drives, and may do so for an hour.
-        standby.sleep(IDLE.min(left()), || true);
-        standby.sleeps.store(true, Ordering::SeqCst);
-        standby.sleep(left(), unchanged);
-        standby.sleeps.store(false, Ordering::SeqCst);
-        false
-    }
-
-    /// Drives until somebody wants to do so, or asks for the thread that stands by.
-    fn drive_meanwhile(&self, signal: &Arc<Signal>, until: Instant) {
-        let Some(mut baton) = self.take_baton() else {
-            return;
-        };
-        self.standby.drives.store(true, Ordering::SeqCst);
-        let wanted = || self.standby.wanted.load(Ordering::SeqCst) || signal.take();
-        let in_time = || Instant::now() < until;
-        let mut goes_on = true;
-        while goes_on {
-            goes_on = !wanted() && in_time() && self.turn(&mut baton, signal, until);
-        }
-        self.standby.drives.store(false, Ordering::SeqCst);
-        drop(baton);
-        self.hand_on();
-    }
 }
 
-impl Standby {
-    /// Sleeps until woken, if there is reason to once nobody can wake it unnoticed.
-    fn sleep(&self, time: Duration, reason: impl Fn() -> bool) {
-        let guard = lock(&self.lock);
-        if reason() && !self.wanted.load(Ordering::SeqCst) {
-            drop(self.woken.wait_timeout(guard, time));
+/// Asks `poll` until it is ready, or `attend`, which waits between two questions, says that it is over.
+///
+/// The waker that `poll` is given rings the signal that `attend` is given.
+fn ask_until<T>(
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    mut attend: impl FnMut(&Arc<Signal>) -> Waited,
+) -> Poll<T> {
+    let (signal, waker) = Signal::of_this_thread();
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(value) = poll(&mut context) {
+            return Poll::Ready(value);
         }
-    }
-
-    fn wake(&self) {
-        let guard = lock(&self.lock);
-        self.woken.notify_all();
-        drop(guard);
+        if let Waited::Over = attend(&signal) {
+            return Poll::Pending;
+        }
     }
 }
 
