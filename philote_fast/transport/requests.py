@@ -30,34 +30,6 @@ _AT_HAND: tuple[type, ...] = (type(iter([])), type(iter(())))
 _AT_ONCE = 1 << 20
 
 
-def serialized(request: Any, serializer: Serializer) -> bytes | None:
-    """Serialise a request; None, and a line in the log, where that fails.
-
-    Parameters
-    ----------
-    request : object
-        The request.
-    serializer : callable, optional
-        What serialises it.
-
-    Raises
-    ------
-    TypeError
-        If what comes of it is not bytes.
-    """
-    message = request
-    if serializer is not None:
-        try:
-            message = serializer(request)
-        except Exception:
-            COMMON_LOGGER.exception("Exception serializing message!")
-            return None
-    if message is not None and not isinstance(message, bytes):
-        name = type(message).__name__
-        raise TypeError(f"Argument 'message' has incorrect type (expected bytes, got {name})")
-    return message
-
-
 def the_request(request: Any, serializer: Serializer) -> bytes:
     """Serialise the only request of a call.
 
@@ -75,7 +47,7 @@ def the_request(request: Any, serializer: Serializer) -> bytes:
     TypeError
         If what comes of it is not bytes.
     """
-    message = serialized(request, serializer)
+    message = _serialized(request, serializer)
     if message is None:
         raise error_of(Outcome(grpc.StatusCode.INTERNAL, _UNSERIALIZABLE, (), local=True))
     return message
@@ -141,10 +113,28 @@ def _send_each(native: NativeCall, requests: Iterator[Any], serializer: Serializ
 def _next_message(native: NativeCall, request: Any, serializer: Serializer) -> bytes | None:
     """Serialise a request; where that fails the call ends."""
     try:
-        message = serialized(request, serializer)
+        message = _serialized(request, serializer)
     except TypeError:
         COMMON_LOGGER.exception("Exception serializing message!")
         message = None
     if message is None:
         native.cancel(INTERNAL, _UNSERIALIZABLE)
+    return message
+
+
+def _serialized(request: Any, serializer: Serializer) -> bytes | None:
+    """Serialise a request; None, and a line in the log, where that fails.
+
+    A TypeError says that what came of it is not bytes.
+    """
+    message = request
+    if serializer is not None:
+        try:
+            message = serializer(request)
+        except Exception:
+            COMMON_LOGGER.exception("Exception serializing message!")
+            return None
+    if message is not None and not isinstance(message, bytes):
+        name = type(message).__name__
+        raise TypeError(f"Argument 'message' has incorrect type (expected bytes, got {name})")
     return message
