@@ -13,8 +13,8 @@ from philote_mdo.general import ExplicitDiscipline
 LENGTH = 1000
 
 
-class Diagonal(ExplicitDiscipline):
-    """As many scalars out as in, each with its partial by the one in."""
+class Scalars(ExplicitDiscipline):
+    """Many scalars in, as many out."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -26,13 +26,17 @@ class Diagonal(ExplicitDiscipline):
         for index in range(self.size):
             self.add_output(f"y{index}")
 
-    def setup_partials(self) -> None:
-        for index in range(self.size):
-            self.declare_partials(f"y{index}", f"x{index}")
-
     def compute(self, inputs: Any, outputs: Any) -> None:
         for index in range(self.size):
             outputs[f"y{index}"] = inputs[f"x{index}"]
+
+
+class Diagonal(Scalars):
+    """`Scalars`, each output with its partial by the input that it copies."""
+
+    def setup_partials(self) -> None:
+        for index in range(self.size):
+            self.declare_partials(f"y{index}", f"x{index}")
 
     def compute_partials(self, inputs: Any, partials: Any) -> None:
         for index in range(self.size):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from philote_mdo.general import ExplicitDiscipline
 
-from gains.components import Diagonal, Sellar, Vectors, wing
+from gains.components import Diagonal, Scalars, Sellar, Vectors, wing
 
 
 @cache
@@ -64,24 +64,6 @@ class Copy(Echo):
 
     def compute(self, inputs: Any, outputs: Any) -> None:
         outputs["y"] = inputs["x"].copy()
-
-
-class Scalars(ExplicitDiscipline):
-    """Many scalars in, as many out."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size = size
-
-    def setup(self) -> None:
-        for index in range(self.size):
-            self.add_input(f"x{index}")
-        for index in range(self.size):
-            self.add_output(f"y{index}")
-
-    def compute(self, inputs: Any, outputs: Any) -> None:
-        for index in range(self.size):
-            outputs[f"y{index}"] = inputs[f"x{index}"]
 
 
 class Gradient(ExplicitDiscipline):
