@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import socket
+import threading
 from concurrent import futures
 
 import grpc
@@ -116,3 +117,29 @@ def both(client, server, *, options=(), **arguments):
     """Run a server of one implementation and a channel of another; gives the ``Remote``."""
     with serving(server, **arguments) as service, connected(client, service, options) as remote:
         yield remote
+
+
+@contextlib.contextmanager
+def calls_under_way(remote):
+    """Begin two calls that their methods hold; gives a future, and a stream that gave a message."""
+    go, entered = threading.Event(), threading.Semaphore(0)
+
+    def unary(request, context):
+        entered.release()
+        go.wait(PATIENCE)
+        return b""
+
+    def stream(request, context):
+        yield b"1"
+        entered.release()
+        go.wait(PATIENCE)
+
+    try:
+        future = remote.unary_unary(unary).future(b"")
+        call = remote.unary_stream(stream)(b"")
+        assert next(call) == b"1"
+        for _ in range(2):
+            assert entered.acquire(timeout=PATIENCE)
+        yield future, call
+    finally:
+        go.set()

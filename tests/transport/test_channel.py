@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from .implementations import PATIENCE
-from .service import connected, echo, has_ipv6, serving
+from .service import calls_under_way, connected, echo, has_ipv6, serving
 
 # One or the other text, by the kind of the call.
 CLOSED = "Cannot invoke RPC on closed channel!|Cannot invoke RPC: Channel closed!"
@@ -139,24 +139,7 @@ def test_use_after_close(client, service, how):
 
 
 def test_closing_ends_its_calls(client, service):
-    go, entered = threading.Event(), threading.Semaphore(0)
-
-    def unary(request, context):
-        entered.release()
-        go.wait(PATIENCE)
-        return b""
-
-    def stream(request, context):
-        yield b"1"
-        entered.release()
-        go.wait(PATIENCE)
-
-    with connected(client, service) as remote:
-        future = remote.unary_unary(unary).future(b"")
-        call = remote.unary_stream(stream)(b"")
-        assert next(call) == b"1"
-        for _ in range(2):
-            assert entered.acquire(timeout=PATIENCE)
+    with connected(client, service) as remote, calls_under_way(remote) as (future, call):
         remote.channel.close()
         with pytest.raises(grpc.RpcError):
             future.result(PATIENCE)
@@ -165,7 +148,6 @@ def test_closing_ends_its_calls(client, service):
         for ended in (future, call):
             assert (ended.code(), ended.details()) == (CODE.CANCELLED, "Channel closed!")
         assert not future.cancelled()
-        go.set()
 
 
 def test_closing_while_threads_wait(client, service):

@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from .implementations import NATIVE, PATIENCE
-from .service import connected, echo, serving
+from .service import calls_under_way, connected, echo, serving
 
 CODE = grpc.StatusCode
 # So that a test need not wait a whole second for a second attempt.
@@ -82,29 +82,11 @@ def test_a_peer_that_comes_back(client, server):
 
 
 def test_a_peer_that_stops_in_the_middle_of_calls(client, server):
-    entered = threading.Semaphore(0)
-    go = threading.Event()
-
-    def behaviour(request, context):
-        entered.release()
-        go.wait(PATIENCE)
-        return b""
-
-    def stream(request, context):
-        yield b"1"
-        entered.release()
-        go.wait(PATIENCE)
-
     with serving(server) as service, connected(client, service) as remote:
-        future = remote.unary_unary(behaviour).future(b"")
-        call = remote.unary_stream(stream)(b"")
-        assert next(call) == b"1"
-        for _ in range(2):
-            assert entered.acquire(timeout=PATIENCE)
-        stopped = service.server.stop(None)
-        assert error_of(future.result, PATIENCE)[0] in (CODE.UNAVAILABLE, CODE.CANCELLED)
-        assert error_of(next, call)[0] in (CODE.UNAVAILABLE, CODE.CANCELLED)
-        go.set()
+        with calls_under_way(remote) as (future, call):
+            stopped = service.server.stop(None)
+            assert error_of(future.result, PATIENCE)[0] in (CODE.UNAVAILABLE, CODE.CANCELLED)
+            assert error_of(next, call)[0] in (CODE.UNAVAILABLE, CODE.CANCELLED)
         assert stopped.wait(PATIENCE)
 
 
