@@ -90,7 +90,7 @@ def channel_options(
 
     Warns
     -----
-    UserWarning
+    RuntimeWarning
         Once for each option that is not honoured.
     """
     core: dict[str, Any] = {name: None for name, _, _ in _CORE.values()}
@@ -166,6 +166,6 @@ def warn_of(things: str, names: Iterable[str]) -> None:
         _named.update(new)
         warnings.warn(
             f"philote_fast's {things} do not honour these options of gRPC: {', '.join(new)}",
-            UserWarning,
+            RuntimeWarning,
             stacklevel=5,
         )

@@ -5,11 +5,13 @@ import gc
 import socket
 import threading
 import uuid
+import warnings
+from concurrent import futures
 
 import grpc
 import pytest
 
-from .implementations import PATIENCE
+from .implementations import NATIVE, PATIENCE
 from .service import calls_under_way, connected, echo, has_ipv6, serving
 
 # One or the other text, by the kind of the call.
@@ -283,3 +285,22 @@ def test_options_with_unusual_values(client, service):
     ]
     with connected(client, service, options) as remote:
         remote.check()
+
+
+def _set_up_channel(options):
+    NATIVE.insecure_channel("127.0.0.1:1", options).close()
+
+
+def _set_up_server(options):
+    with futures.ThreadPoolExecutor(1) as pool:
+        NATIVE.server(pool, options=options).stop(None)
+
+
+@pytest.mark.parametrize("set_up", [_set_up_channel, _set_up_server])
+def test_options_that_are_not_honoured_are_named_once(native, set_up):
+    name = f"test.{uuid.uuid4()}"
+    with pytest.warns(RuntimeWarning, match=name):
+        set_up([(name, 1)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        set_up([(name, 1)])
