@@ -81,12 +81,15 @@ impl Queue {
     pub(super) fn push(&self, call: Arc<ServerCall>) {
         let mut state = self.lock();
         state.fresh.push_back((call, Instant::now()));
-        let waker = state.whom_to_wake();
-        let first = state.fresh.len() == 1;
+        let mut waker = state.whom_to_wake();
+        let mut first = state.fresh.len() == 1;
         let long = state.fresh.len() + state.accepted.len() > state.long;
         drop(state);
         if long {
             self.forget_ended();
+            // Meanwhile the queue looked empty to who asked.
+            waker = self.lock().whom_to_wake();
+            first = true;
         }
         match waker {
             Some(waker) => waker.wake(),
@@ -112,8 +115,11 @@ impl Queue {
         let polled = self.reactor.wait(until, |context| {
             let mut state = self.lock();
             if let Some(call) = state.pop() {
-                let more = !state.fresh.is_empty() || !state.accepted.is_empty();
-                return Poll::Ready(Some((call, more)));
+                // In the same breath: what comes from now on wakes somebody else.
+                if let Some(own) = own.take() {
+                    state.no_longer_idle(&own);
+                }
+                return Poll::Ready(Some((call, state.has_calls())));
             }
             if state.stopped {
                 return Poll::Ready(None);
@@ -125,7 +131,7 @@ impl Queue {
             Poll::Pending
         });
         if let Some(own) = own {
-            self.lock().idle.retain(|other| !other.will_wake(&own));
+            self.lock().no_longer_idle(&own);
         }
         polled.map(|found| {
             let (call, more) = found?;
@@ -205,7 +211,7 @@ impl Queue {
     pub fn leave(&self) {
         let mut state = self.lock();
         state.workers = state.workers.saturating_sub(1);
-        let left = !state.fresh.is_empty() || !state.accepted.is_empty();
+        let left = state.has_calls();
         drop(state);
         if left {
             self.reconsider();
@@ -295,6 +301,15 @@ impl State {
     fn pop(&mut self) -> Option<Arc<ServerCall>> {
         let accepted = self.accepted.pop_front();
         accepted.or_else(|| self.fresh.pop_front().map(|(call, _)| call))
+    }
+
+    fn has_calls(&self) -> bool {
+        !self.fresh.is_empty() || !self.accepted.is_empty()
+    }
+
+    /// Whoever is found here when a call comes takes the next call, or waits no more.
+    fn no_longer_idle(&mut self, waker: &Waker) {
+        self.idle.retain(|other| !other.will_wake(waker));
     }
 
     /// The calling thread, where it waits for a call itself; else another that does.
