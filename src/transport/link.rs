@@ -10,6 +10,7 @@ use mio::Token;
 
 use super::reactor::{Reactor, Source};
 use super::socket::Readiness;
+use super::turn::{self, Turn};
 
 /// What a connection does: one state machine from the first byte to the last.
 pub trait Driver: Send {
@@ -94,17 +95,22 @@ impl Link {
         done
     }
 
-    /// Does all that can be done now. Where another thread is at it, that thread does this too.
+    /// Does all that can be done now. Where another thread is at it, that thread does this too; where it takes long,
+    /// whoever drives the I/O goes on with it after a look at the others.
     pub fn pump(self: &Arc<Self>) {
         self.pending.store(true, Ordering::SeqCst);
+        let _turn = Turn::begin();
         while self.pending.load(Ordering::SeqCst) {
+            if turn::is_over() {
+                return self.reactor.nudge();
+            }
             let Some(mut driver) = self.try_driver() else {
                 // It looks at `pending` after it has let go.
                 return;
             };
             let waker = Waker::from(Arc::clone(self));
             let mut context = Context::from_waker(&waker);
-            while self.pending.swap(false, Ordering::SeqCst) {
+            while !turn::is_over() && self.pending.swap(false, Ordering::SeqCst) {
                 self.poll_once(&mut driver, &mut context);
             }
         }

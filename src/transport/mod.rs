@@ -22,6 +22,7 @@ pub mod target;
 pub mod threads;
 pub mod timeout;
 pub mod tls;
+mod turn;
 pub mod windows;
 pub mod writer;
 

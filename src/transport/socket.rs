@@ -16,6 +16,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::reactor::Reactor;
+use super::turn;
 
 /// What the system has said of a socket. Its connection tells, the socket reads.
 #[derive(Debug, Default)]
@@ -135,13 +136,17 @@ impl Stream {
 impl AsyncRead for Socket {
     fn poll_read(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         // Before the read: what comes after it is another edge.
         let edge = self.readiness.edges.load(Ordering::SeqCst);
         let closing = self.readiness.closing.load(Ordering::SeqCst);
         if edge == self.exhausted && !closing {
+            return Poll::Pending;
+        }
+        if turn::is_over() {
+            context.waker().wake_by_ref();
             return Poll::Pending;
         }
         let asked = buffer.remaining();
