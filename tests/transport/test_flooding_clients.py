@@ -1,7 +1,9 @@
 """A native server and clients that want all of its memory, or all of its time."""
 
 import contextlib
+import socket
 import struct
+import threading
 import zlib
 
 import pytest
@@ -211,3 +213,31 @@ def test_windows_are_given_back(victim):
         for _ in range(12):
             assert unread(iter([bytes(MIB)] * 10), timeout=PATIENCE) == b"unread"
         remote.check()
+
+
+@pytest.mark.parametrize("case", ["pings", "settings", "priorities", "unknown frames"])
+def test_a_flood_leaves_time_for_others(victim, case):
+    """For as long as it goes on, and though the other side reads what it is answered."""
+    batch = FLOODS[case] * 20_000
+
+    def send():
+        for _ in range(200):
+            peer.try_to_send(batch)
+
+    def read():
+        with contextlib.suppress(OSError):
+            while peer._socket.recv(MIB):
+                pass
+
+    with client_peer(victim.address, settings()) as peer:
+        threads = [threading.Thread(target=each) for each in (send, read)]
+        for thread in threads:
+            thread.start()
+        try:
+            while threads[0].is_alive():
+                victim.check()
+        finally:
+            with contextlib.suppress(OSError):
+                peer._socket.shutdown(socket.SHUT_RDWR)
+            for thread in threads:
+                thread.join()
