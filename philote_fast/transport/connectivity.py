@@ -23,6 +23,16 @@ _SHUTDOWN = grpc.ChannelConnectivity.SHUTDOWN
 _LOOK = 3600.0
 
 
+class _Listening:
+    """A listener, with the state that it has been told."""
+
+    __slots__ = ("listener", "told")
+
+    def __init__(self, listener: Listener) -> None:
+        self.listener = listener
+        self.told: grpc.ChannelConnectivity | None = None
+
+
 class Events:
     """Callbacks of a channel.
 
@@ -40,12 +50,12 @@ class Events:
         fork.tell_children(self)
 
     def _begin(self) -> None:
-        # Taken again by a listener's finalizer that unsubscribes, wherever the collector runs it.
+        # A signal handler or a finaliser may call in here while its thread holds the lock.
         self._lock = threading.RLock()
-        self._runs = False
+        #: The thread, while there is one.
+        self._thread: threading.Thread | None = None
         self._ended: dict[int, Callable[[], Any]] = {}
-        #: Listeners, with the state that each has been told.
-        self._listeners: list[tuple[Listener, grpc.ChannelConnectivity | None]] = []
+        self._listeners: list[_Listening] = []
 
     def after_fork(self) -> None:
         """Begin anew in a child: without the parent's thread, calls and listeners, as grpcio."""
@@ -82,7 +92,7 @@ class Events:
             Whether an idle channel is to connect.
         """
         with self._lock:
-            self._listeners.append((listener, None))
+            self._listeners.append(_Listening(listener))
             self._need_thread()
         self._core.poke()
         if try_to_connect:
@@ -96,50 +106,71 @@ class Events:
         listener : callable
             As given to ``subscribe``.
         """
+        forgotten = None
         with self._lock:
-            others = list(self._listeners)
-            for at, (other, _) in enumerate(others):
-                if other == listener:
-                    del others[at]
+            for at, other in enumerate(self._listeners):
+                if other.listener == listener:
+                    forgotten = self._listeners.pop(at)
                     break
-            self._listeners = others
         self._core.poke()
+        # The last reference may go with it, and what that finalises may call in here.
+        del forgotten
 
     def close(self) -> None:
         """Forget all listeners. The callbacks of calls are still called."""
         with self._lock:
-            # To be dropped without the lock: what goes with them is not ours.
-            former, self._listeners = self._listeners, []
+            forgotten, self._listeners = self._listeners, []
         self._core.poke()
-        del former
+        # As in `unsubscribe`: a future of `grpc.channel_ready_future` unsubscribes when it goes.
+        del forgotten
 
     def _need_thread(self) -> None:
-        if not self._runs:
-            self._runs = True
-            threading.Thread(target=self._run, name="philote-fast callbacks", daemon=True).start()
+        if self._thread is not None:
+            return
+        thread = threading.Thread(target=self._run, name="philote-fast callbacks", daemon=True)
+        self._thread = thread
+        try:
+            thread.start()
+        except BaseException:
+            # The system has no thread left, or Ctrl-C came: the next caller starts another. Should
+            # this one begin after all, it sees that it is not the channel's.
+            self._thread = None
+            raise
 
     def _run(self) -> None:
         known = self._core.state(False)
         while True:
             self._tell(_STATES[known])
             with self._lock:
-                if not (self._ended or self._listeners):
-                    self._runs = False
+                if self._thread is not threading.current_thread():
                     return
-            known, ended = self._core.wait_events(known, _LOOK)
-            with self._lock:
-                # Of a closed channel every call has ended.
-                numbers = list(self._ended) if _STATES[known] is _SHUTDOWN else ended
-                due = [self._ended.pop(number) for number in numbers if number in self._ended]
-            for callback in due:
+                if not (self._ended or self._listeners):
+                    self._thread = None
+                    return
+            known = self._wait(known)
+
+    def _wait(self, known: int) -> int:
+        """Wait for an event, and call the callbacks that are due; return the channel's state."""
+        known, ended = self._core.wait_events(known, _LOOK)
+        with self._lock:
+            # Of a closed channel every call has ended.
+            numbers = list(self._ended) if _STATES[known] is _SHUTDOWN else ended
+            due = [self._ended.pop(number) for number in numbers if number in self._ended]
+        for callback in due:
+            try:
                 callback()
+            except BaseException:
+                # A user's that exits: the others wait for this thread too.
+                _LOGGER.exception("Exception in a callback of a call!")
+        return known
 
     def _tell(self, state: grpc.ChannelConnectivity) -> None:
         with self._lock:
-            due = [listener for listener, told in self._listeners if told is not state]
-            self._listeners = [(listener, state) for listener, _ in self._listeners]
-        for listener in due:
+            due = [each for each in self._listeners if each.told is not state]
+            for each in due:
+                each.told = state
+        for each in due:
             try:
-                listener(state)
-            except Exception:
+                each.listener(state)
+            except BaseException:
                 _LOGGER.exception("Exception calling channel subscription callback!")

@@ -6,8 +6,8 @@ import threading
 import grpc
 import pytest
 
-from .implementations import PATIENCE
-from .service import echo
+from .implementations import NATIVE, PATIENCE
+from .service import both, echo
 
 CODE = grpc.StatusCode
 TERMINATED = r"<\w+ of RPC that terminated with:\n\tstatus = StatusCode\.{}\n\tdetails = \"{}\"\n"
@@ -240,3 +240,18 @@ def test_a_request_that_is_no_bytes(remote, request_):
     with pytest.raises((TypeError, grpc.RpcError)):
         remote.unary_unary(echo)(request_)
     remote.check()
+
+
+@pytest.mark.parametrize("client", [NATIVE], ids=["native"])
+def test_a_callback_that_exits(client):
+    """Callbacks of other calls are called all the same, by the same thread."""
+    called = threading.Event()
+
+    def leave(future):
+        raise SystemExit
+
+    with both(client, NATIVE) as remote:
+        method = remote.unary_unary(echo)
+        method.future(b"", timeout=PATIENCE).add_done_callback(leave)
+        method.future(b"", timeout=PATIENCE).add_done_callback(lambda future: called.set())
+        assert called.wait(PATIENCE)
