@@ -110,6 +110,12 @@ class Channel(grpc.Channel):  # type: ignore[misc]
         self._core.events.close()
         self._core.native.close()
 
+    def __del__(self) -> None:
+        # As grpcio: the listeners of a channel that is forgotten keep its thread no longer.
+        core = getattr(self, "_core", None)
+        if core is not None:
+            core.events.close()
+
     def __enter__(self) -> Channel:
         return self
 
