@@ -240,3 +240,17 @@ def test_a_request_that_is_no_bytes(remote, request_):
     with pytest.raises((TypeError, grpc.RpcError)):
         remote.unary_unary(echo)(request_)
     remote.check()
+
+
+def test_a_future_that_another_thread_cancels_while_it_is_waited_for(remote):
+    go = threading.Event()
+    held = remote.unary_unary(lambda request, context: go.wait(PATIENCE) and b"")
+    for _ in range(300):
+        future = held.future(b"")
+        thread = threading.Thread(target=future.cancel)
+        thread.start()
+        with pytest.raises(grpc.FutureCancelledError):
+            future.result(PATIENCE)
+        assert future.cancelled()
+        thread.join()
+    go.set()
