@@ -166,7 +166,8 @@ class Rendezvous(_channel._MultiThreadedRendezvous):  # type: ignore[misc]
         self._deserializer = deserializer
         self._events = events
         self._single = single
-        self._lock = threading.Lock()
+        # A signal handler that cancels may interrupt its holder.
+        self._lock = threading.RLock()
         self._cancelled = False
         self._response: Any = None
         self._outcome: Outcome | None = None
@@ -183,10 +184,12 @@ class Rendezvous(_channel._MultiThreadedRendezvous):  # type: ignore[misc]
 
     def cancel(self) -> bool:
         """See ``grpc.RpcContext.cancel``."""
-        if self.done() or not self._native.cancel(CANCELLED, _LOCALLY_CANCELLED):
-            return False
-        self._cancelled = True
-        self._end(Outcome(grpc.StatusCode.CANCELLED, _LOCALLY_CANCELLED, (), local=True))
+        # A thread that waits for the call sees its end at once, and why it has ended after this.
+        with self._lock:
+            if self.done() or not self._native.cancel(CANCELLED, _LOCALLY_CANCELLED):
+                return False
+            self._cancelled = True
+            self._end(Outcome(grpc.StatusCode.CANCELLED, _LOCALLY_CANCELLED, (), local=True))
         return True
 
     def add_callback(self, callback: Callable[[], Any]) -> bool:
@@ -220,7 +223,8 @@ class Rendezvous(_channel._MultiThreadedRendezvous):  # type: ignore[misc]
 
     def cancelled(self) -> bool:
         """See ``grpc.Future.cancelled``."""
-        return self._cancelled
+        with self._lock:
+            return self._cancelled
 
     def running(self) -> bool:
         """See ``grpc.Future.running``."""

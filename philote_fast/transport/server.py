@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 import weakref
@@ -32,6 +33,25 @@ _PAUSE = 0.1
 _NEW, _STARTED, _GRACE, _STOPPED = range(4)
 
 
+def _run(lookup: Lookup, call: NativeServerCall) -> None:
+    """Run a call in a thread of the pool."""
+    accepted: Accepted | None = call.take_accepted() or lookup.accept(call)
+    if accepted is None:
+        return
+    pool = accepted.method.pool
+    if pool is None:
+        _run_accepted(lookup, accepted, call)
+    else:
+        pool.submit(_run_accepted, lookup, accepted, call)
+
+
+def _run_accepted(lookup: Lookup, accepted: Accepted, call: NativeServerCall) -> None:
+    try:
+        accepted.variables.run(run, accepted.method, call)
+    finally:
+        lookup.release(1)
+
+
 class _State:
     """What the server's thread and its workers share; it does not keep the ``Server`` alive."""
 
@@ -40,26 +60,10 @@ class _State:
         self.stage = _NEW
         self.core = core
         self.lookup = lookup
-        self.workers = Workers(pool, core, self.run)
+        # Of the lookup alone: no cycle keeps the pool's threads once the server is gone.
+        self.workers = Workers(pool, core, functools.partial(_run, lookup))
         self.terminated = threading.Event()
         self.shutdown_events = [self.terminated]
-
-    def run(self, call: NativeServerCall) -> None:
-        """Run a call in a thread of the pool."""
-        accepted: Accepted | None = call.take_accepted() or self.lookup.accept(call)
-        if accepted is None:
-            return
-        pool = accepted.method.pool
-        if pool is None:
-            self._run_accepted(accepted, call)
-        else:
-            pool.submit(self._run_accepted, accepted, call)
-
-    def _run_accepted(self, accepted: Accepted, call: NativeServerCall) -> None:
-        try:
-            accepted.variables.run(run, accepted.method, call)
-        finally:
-            self.lookup.release(1)
 
     def attend(self, arrived: Sequence[NativeServerCall]) -> None:
         """See to calls that no worker has taken."""

@@ -255,3 +255,17 @@ def test_a_callback_that_exits(client):
         method.future(b"", timeout=PATIENCE).add_done_callback(leave)
         method.future(b"", timeout=PATIENCE).add_done_callback(lambda future: called.set())
         assert called.wait(PATIENCE)
+
+
+def test_a_future_that_another_thread_cancels_while_it_is_waited_for(remote):
+    go = threading.Event()
+    held = remote.unary_unary(lambda request, context: go.wait(PATIENCE) and b"")
+    for _ in range(300):
+        future = held.future(b"")
+        thread = threading.Thread(target=future.cancel)
+        thread.start()
+        with pytest.raises(grpc.FutureCancelledError):
+            future.result(PATIENCE)
+        assert future.cancelled()
+        thread.join()
+    go.set()

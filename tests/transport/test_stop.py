@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import weakref
 from concurrent import futures
 
 import grpc
@@ -150,6 +151,31 @@ def test_a_server_that_is_forgotten(client, server):
                 break
             threading.Event().wait(0.05)
         assert caught.value.code() is CODE.UNAVAILABLE
+
+
+def test_a_stopped_server_keeps_nothing(client, server):
+    """The pool, and with it its threads, goes with the server: the garbage collector is not needed."""
+    pool = futures.ThreadPoolExecutor(1)
+    known = weakref.ref(pool)
+    gc.collect()
+    gc.disable()
+    try:
+        one = server.server(pool)
+        handler = grpc.unary_unary_rpc_method_handler(echo)
+        one.add_registered_method_handlers("test.Service", {"Echo": handler})
+        port = one.add_insecure_port("127.0.0.1:0")
+        one.start()
+        with client.insecure_channel(f"127.0.0.1:{port}") as channel:
+            assert channel.unary_unary("/test.Service/Echo")(b"a", timeout=PATIENCE) == b"a"
+        one.stop(None).wait(PATIENCE)
+        del pool, one
+        for _ in range(100):
+            if known() is None:
+                break
+            threading.Event().wait(0.05)
+        assert known() is None
+    finally:
+        gc.enable()
 
 
 def test_a_handler_may_stop_its_server(client, server):
