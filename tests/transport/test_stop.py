@@ -154,7 +154,7 @@ def test_a_server_that_is_forgotten(client, server):
 
 
 def test_a_stopped_server_keeps_nothing(client, server):
-    """The pool, and with it its threads, goes with the server: the garbage collector is not needed."""
+    """The pool and its threads go with the server: no garbage collector is needed."""
     pool = futures.ThreadPoolExecutor(1)
     known = weakref.ref(pool)
     gc.collect()
