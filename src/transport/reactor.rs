@@ -201,8 +201,19 @@ impl Reactor {
             }
             signal.park(until);
         }
-        lock(&self.parked).retain(|other| !Arc::ptr_eq(other, signal));
-        baton
+        let chosen = !self.unpark(signal);
+        // Whoever was told that the baton is free takes it, if only to hand it on: nobody else was told.
+        baton.or_else(|| chosen.then(|| self.take_baton()).flatten())
+    }
+
+    /// Whether the signal was still among those of who is parked.
+    fn unpark(&self, signal: &Arc<Signal>) -> bool {
+        let mut parked = lock(&self.parked);
+        let place = parked.iter().position(|other| Arc::ptr_eq(other, signal));
+        if let Some(place) = place {
+            parked.swap_remove(place);
+        }
+        place.is_some()
     }
 
     /// Tells somebody that the baton is free.
