@@ -42,7 +42,7 @@ def test_options_set_after_construction(channel, flavour):
     prob.setup()
     prob.set_val("x", [1.0, 2.0, 3.0])
     prob.run_model()
-    gain = {"stock": 1.0, "patched": 5.0}[flavour]
+    gain = 1.0 if flavour == "stock" else 5.0
     assert_identical(prob.get_val("y"), gain * np.array([1.0, 8.0, 27.0]))
 
 
