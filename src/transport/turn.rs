@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// Far more than an honest peer's frames take that came while nobody looked, and little for who waits behind it.
-const TURN: Duration = Duration::from_millis(1);
+const TURN: Duration = Duration::from_millis(5);
 
 thread_local! {
     static ENDS: Cell<Option<Instant>> = const { Cell::new(None) };
