@@ -6,7 +6,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// Far more than an honest peer's frames take that came while nobody looked, and little for who waits behind it.
+/// Far more than an honest peer's frames take that came while nobody looked, and little for who waits behind it. A whole
+/// call of 2 MB fits in: cut into turns of 1 ms it took 2.4 ms there and back, not 1.4.
 const TURN: Duration = Duration::from_millis(5);
 
 thread_local! {
