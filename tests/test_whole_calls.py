@@ -3,6 +3,7 @@
 import contextlib
 import re
 import threading
+from concurrent import futures
 
 import grpc
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from philote_mdo.utils import PhiloteServerError, PhiloteValidationError
 
 import philote_fast
-from philote_fast import _core
+from philote_fast import _core, wire
 from philote_fast.errors import MalformedMessageError
 
 from . import local, made
@@ -170,3 +171,44 @@ def test_an_error_of_the_iterator_ends_the_reading():
 
     with pytest.raises(KeyError, match="lost"):
         _core.read_nothing(replies())
+
+
+class Overridden(pmdo.ExplicitServer):
+    """Receives by a method of its own, and so message by message."""
+
+    began = threading.Event()
+
+    def process_inputs(self, *args, **kwargs):
+        self.began.set()
+        return super().process_inputs(*args, **kwargs)
+
+
+def test_a_caller_that_goes_in_the_middle_of_a_request_has_nothing_computed():
+    computed, go = threading.Event(), threading.Event()
+
+    class Doubled(pmdo.ExplicitDiscipline):
+        def setup(self):
+            self.add_input("x", shape=(1,))
+            self.add_output("y", shape=(1,))
+
+        def compute(self, inputs, outputs):
+            computed.set()
+
+    def requests():
+        yield wire.encode_array(np.ones(1), name="x")
+        go.wait(30)
+
+    pool = futures.ThreadPoolExecutor(1)
+    server = philote_fast.server(pool)
+    Overridden(Doubled()).attach_to_server(server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    with philote_fast.insecure_channel(f"127.0.0.1:{port}") as channel:
+        pmdo.ExplicitClient(channel).run_setup()
+        call = channel.stream_stream("/philote.ExplicitService/ComputeFunction")(requests())
+        assert Overridden.began.wait(30)
+        call.cancel()
+        go.set()
+        server.stop(None).wait()
+        pool.shutdown()
+    assert not computed.is_set()

@@ -126,7 +126,8 @@ def raw_factory(rpc: Rpc) -> Callable[[Any], Callable[[Iterable[bytes], Any], It
     def behaviour_of(server: Any) -> Callable[[Iterable[bytes], Any], Iterator[bytes]]:
         def behaviour(requests: Iterable[bytes], context: Any) -> Iterator[bytes]:
             call = native_call(requests)
-            taken = requests_of(requests) if call is None else call
+            # A native call's own iterator, which says so when the caller is gone.
+            taken = requests_of(requests) if call is None else requests
             if untouched(server, rpc.name):
                 responses = serve(server, rpc, taken, context, call)
             else:
@@ -168,7 +169,7 @@ def _receive_by_slot(server: Any, rpc: Rpc, requests: Iterable[Any], to: Any) ->
         partials = PairDict()
         table.allocate_partials(partials)
     inputs, outputs, discrete_inputs, discrete_outputs = table.read_request(
-        requests, server._stream_opts.num_double, rpc.with_outputs
+        requests if to is None else to, server._stream_opts.num_double, rpc.with_outputs
     )
     return Request(inputs, outputs or {}, discrete_inputs, discrete_outputs, partials, table, to)
 
