@@ -17,6 +17,7 @@ from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
 from philote_fast.patches.registry import Group
 from philote_fast.patches.state import NUM_DOUBLE, note_options, table_of, tables_of
+from philote_fast.patches.watched import Watched
 
 CLIENT = Group("client", "whole calls in raw bytes, by slots built once from the metadata")
 
@@ -33,9 +34,11 @@ _DISCRETE = (data.VariableType.kDiscreteInput, data.VariableType.kDiscreteOutput
 
 @CLIENT.replaces(DisciplineClient, "__init__", "(self, channel)")
 def __init__(self: Any, channel: Any) -> None:  # noqa: N807
-    """Start with chunks of 100,000 values."""
+    """Start with chunks of 100,000 values, and lists that count."""
     _init(self, channel)
     self._stream_options.num_double = NUM_DOUBLE
+    self._var_meta = Watched(self._var_meta)
+    self._partials_meta = Watched(self._partials_meta)
 
 
 @CLIENT.replaces(DisciplineClient, "send_stream_options", "(self)")

@@ -14,6 +14,7 @@ from philote_mdo.utils.validation import PhiloteValidationError
 from philote_fast._core import Table
 from philote_fast.errors import MalformedMessageError
 from philote_fast.patches.context import original
+from philote_fast.patches.discipline import declared
 from philote_fast.patches.grpcio_server import requests_of, send_all
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.native import native_call
@@ -202,5 +203,6 @@ def as_messages(requests: Iterable[Any]) -> Iterator[Any]:
 
 def _table(server: Any, rpc: Rpc) -> Table:
     discipline = server._discipline
+    declared(discipline)
     partials = discipline._partials_meta if rpc.with_partials else None
     return table_of(server, discipline._var_meta, partials)

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 
 use self::follower::Follower;
+use super::watched::{append, plain};
 use crate::table::kind;
 use crate::wire::metadata::VariableMetaData;
 
@@ -73,7 +74,7 @@ impl Declared {
     ) -> PyResult<bool> {
         let py = list.py();
         // Locked: another thread or a finalizer is declaring into the same list at this moment.
-        let (Ok(list), Some(mut known)) = (list.cast_exact::<PyList>(), self.lock()) else {
+        let (Some(list), Some(mut known)) = (plain(list), self.lock()) else {
             return Ok(false);
         };
         let Some(declaration) = Declaration::new(name, shape, units, dynamic_shape) else {
@@ -133,7 +134,7 @@ impl Declared {
             .from_string
             .bind(list.py())
             .call1((bytes.as_slice(),))?;
-        list.append(&message)?;
+        append(list, &message)?;
         // Another thread may have appended meanwhile; then the next call catches up.
         if list.len() == known.len() + 1 {
             known.push(message, kind, declaration.name);

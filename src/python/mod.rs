@@ -27,6 +27,7 @@ mod sink;
 mod table;
 mod tables;
 mod transport;
+mod watched;
 mod wire;
 
 /// Adds every function and class of the extension to `module`.

@@ -9,6 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
 
 use super::table::Table;
+use super::watched::Seen;
 use crate::table::{Error, PartialsMeta, Role, Variables, read_partials, read_variable};
 use crate::wire::metadata::VariableMetaData;
 
@@ -31,6 +32,8 @@ pub struct KnownPartials {
 /// Metadata in serialised form, a list of bytes, and what was built from it.
 struct Cached<T> {
     metadata: Py<PyList>,
+    /// The list that it was found in last, where that tells whether it was touched since.
+    seen: Option<Seen>,
     built: Arc<T>,
 }
 
@@ -38,8 +41,9 @@ type Slot<T> = Mutex<Option<Arc<Cached<T>>>>;
 
 /// The tables of one client or server.
 ///
-/// Each look-up compares the metadata with what the table was built from, message by message, so a table is never
-/// stale, whichever way the metadata was changed: by `philote_mdo`, or by hand. A copy or a pickle of it is empty.
+/// Each look-up compares the metadata with what the table was built from, message by message unless nobody can have
+/// changed one, so a table is never stale, whichever way the metadata was changed: by `philote_mdo`, or by hand. A copy
+/// or a pickle of it is empty.
 #[pyclass(frozen, module = "philote_fast._core")]
 #[derive(Default)]
 pub struct Tables {
@@ -100,17 +104,13 @@ impl Tables {
 impl Tables {
     fn known_variables(&self, metadata: &Bound<'_, PyAny>) -> PyResult<Arc<KnownVariables>> {
         let py = metadata.py();
-        let metadata = all_serialised(metadata, variable_bytes)?;
-        // The lock is never held while Python code runs.
-        let cached = lock(&self.variables).clone();
-        if let Some(cached) = cached
-            && metadata.eq(&cached.metadata)?
-        {
-            return Ok(Arc::clone(&cached.built));
-        }
-        let built = Arc::new(KnownVariables::build(py, &metadata)?);
-        replace(&self.variables, metadata, &built);
-        Ok(built)
+        look_up(
+            &self.variables,
+            metadata,
+            variable_bytes,
+            |_| true,
+            |serialised| KnownVariables::build(py, serialised),
+        )
     }
 
     fn known_partials(
@@ -119,27 +119,53 @@ impl Tables {
         metadata: &Bound<'_, PyAny>,
     ) -> PyResult<Arc<KnownPartials>> {
         let py = metadata.py();
-        let metadata = all_serialised(metadata, partials_bytes)?;
-        let cached = lock(&self.partials).clone();
-        if let Some(cached) = cached
-            && Arc::ptr_eq(&cached.built.of, of)
-            && metadata.eq(&cached.metadata)?
-        {
-            return Ok(Arc::clone(&cached.built));
-        }
-        let built = Arc::new(KnownPartials::build(py, of, &metadata)?);
-        replace(&self.partials, metadata, &built);
-        Ok(built)
+        look_up(
+            &self.partials,
+            metadata,
+            partials_bytes,
+            |partials| Arc::ptr_eq(&partials.of, of),
+            |serialised| KnownPartials::build(py, of, serialised),
+        )
     }
 }
 
-fn replace<T>(slot: &Slot<T>, metadata: Bound<'_, PyList>, built: &Arc<T>) {
-    let cached = Arc::new(Cached {
-        metadata: metadata.unbind(),
-        built: Arc::clone(built),
+/// What `build` makes of the metadata: what it made last, where that `fits` and the metadata is the same.
+fn look_up<T>(
+    slot: &Slot<T>,
+    metadata: &Bound<'_, PyAny>,
+    to_bytes: ToBytes,
+    fits: impl Fn(&T) -> bool,
+    build: impl FnOnce(&Bound<'_, PyList>) -> PyResult<T>,
+) -> PyResult<Arc<T>> {
+    // The lock is never held while Python code runs.
+    let cached = lock(slot).clone();
+    let cached = cached.filter(|cached| fits(&cached.built));
+    if let Some(cached) = &cached
+        && let Some(seen) = &cached.seen
+        && seen.holds(metadata)?
+    {
+        return Ok(Arc::clone(&cached.built));
+    }
+    // Before the messages are read: who touches them meanwhile is noticed next time.
+    let seen = Seen::of(metadata)?;
+    let serialised = all_serialised(metadata, to_bytes)?;
+    let built = match cached {
+        Some(cached) if serialised.eq(&cached.metadata)? => {
+            if seen.is_none() {
+                return Ok(Arc::clone(&cached.built));
+            }
+            Arc::clone(&cached.built)
+        }
+        _ => Arc::new(build(&serialised)?),
+    };
+    let now = Arc::new(Cached {
+        metadata: serialised.unbind(),
+        seen,
+        built: Arc::clone(&built),
     });
-    let former = lock(slot).replace(cached);
+    let former = lock(slot).replace(now);
     drop(former);
+    Ok(built)
 }
 
 /// The value is replaced whole, so a poisoned lock holds nothing half written.
@@ -216,7 +242,12 @@ fn all_serialised<'py>(
 fn all_at_once<'py>(metadata: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyList>>> {
     static MAP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = metadata.py();
-    let Ok(Ok(first)) = metadata.cast::<PyList>().map(|list| list.get_item(0)) else {
+    // The elements as they are now, past what a subclass may make of its own.
+    let Ok(list) = metadata.cast::<PyList>() else {
+        return Ok(None);
+    };
+    let list = list.get_slice(0, list.len());
+    let Ok(first) = list.get_item(0) else {
         return Ok(None);
     };
     let Some(serialise) = first
@@ -227,7 +258,7 @@ fn all_at_once<'py>(metadata: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, 
     };
     let map = MAP
         .import(py, "builtins", "map")?
-        .call1((serialise, metadata))?;
+        .call1((serialise, list))?;
     let all = match py.get_type::<PyList>().call1((map,)) {
         Ok(all) => all.cast_into::<PyList>()?,
         // Test doubles among the messages.

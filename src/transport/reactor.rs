@@ -5,6 +5,7 @@
 //! thread to thread. When nobody has waited for some time a thread in the background takes the baton, so that pings
 //! and a vanished peer are noticed.
 
+mod eager;
 mod standby;
 
 use std::collections::HashMap;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Registry, Token};
 
+use self::eager::Eager;
 use self::standby::Standby;
 use super::signal::Signal;
 
@@ -66,6 +68,7 @@ pub struct Reactor {
     alarm: AtomicU64,
     origin: Instant,
     standby: Standby,
+    eager: Eager,
 }
 
 struct Baton {
@@ -96,6 +99,7 @@ impl Reactor {
             alarm: AtomicU64::new(NEVER),
             origin: Instant::now(),
             standby: Standby::default(),
+            eager: Eager::default(),
         }))
     }
 
@@ -234,7 +238,7 @@ impl Reactor {
         if !signal.drive(&self.waker) {
             return true;
         }
-        let polled = baton.poll.poll(&mut baton.events, Some(wait));
+        let polled = self.poll(baton, now, wait);
         signal.awake();
         if polled.is_err() {
             return false;
@@ -246,6 +250,17 @@ impl Reactor {
         }
         self.see_to_the_rest();
         true
+    }
+
+    fn poll(&self, baton: &mut Baton, now: Instant, wait: Duration) -> io::Result<()> {
+        let Baton { poll, events } = baton;
+        let found = self.eager.look(wait, || {
+            let polled = poll.poll(events, Some(Duration::ZERO));
+            (polled.is_err() || !events.is_empty()).then_some(polled)
+        });
+        let polled = found.unwrap_or_else(|| poll.poll(events, Some(wait)));
+        self.eager.waited(now.elapsed());
+        polled
     }
 
     /// What the system has no event for.

@@ -1,0 +1,69 @@
+"""Lists of metadata that count how often somebody could have come by one of their elements.
+
+Whoever wants to know whether metadata still says what it said need not read all of it again where
+nobody else holds an element, and nobody has been given one since: see ``Tables`` in ``_core``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, SupportsIndex
+
+
+class Watched(list[Any]):
+    """A list like any other, pickled and copied as one.
+
+    Attributes
+    ----------
+    touches : int
+        How often an element was given away, or the list was changed. Before and after each time.
+    """
+
+    __slots__ = ("touches",)
+
+    touches: int
+
+    def __new__(cls, items: Any = ()) -> Watched:  # noqa: D102  as a list is made
+        self = super().__new__(cls)
+        self.touches = 0
+        return self
+
+    # One step after the other: an iterator may be kept for as long as somebody likes.
+    def __iter__(self) -> Iterator[Any]:
+        at = 0
+        while at < len(self):
+            yield self[at]
+            at += 1
+
+    def __reversed__(self) -> Iterator[Any]:
+        at = len(self)
+        while at:
+            at -= 1
+            if at < len(self):
+                yield self[at]
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+
+def _counting(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def counted(self: Watched, *args: Any, **kwargs: Any) -> Any:
+        self.touches += 1
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            self.touches += 1
+
+    return counted
+
+
+# All that gives an element away, changes the list, or has Python code run with an element.
+_NAMES = """
+__add__ __contains__ __delitem__ __eq__ __ge__ __getitem__ __gt__ __iadd__ __imul__ __init__ __le__
+__lt__ __mul__ __ne__ __repr__ __rmul__ __setitem__ append clear copy count extend index insert pop
+remove reverse sort
+"""
+for _name in _NAMES.split():
+    setattr(Watched, _name, _counting(getattr(list, _name)))
