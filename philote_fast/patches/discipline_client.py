@@ -14,7 +14,7 @@ from philote_mdo.utils.validation import validate_is_dict
 from philote_fast._core import Table, read_nothing, write_messages
 from philote_fast.patches.calling import Begin, Raw, at_hand, exchange, raw_call
 from philote_fast.patches.hooks import hooks_untouched
-from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
+from philote_fast.patches.metadata import Key, apply_shapes, check_num_double, index_of
 from philote_fast.patches.registry import Group
 from philote_fast.patches.state import NUM_DOUBLE, note_options, table_of, tables_of
 from philote_fast.patches.watched import Watched
@@ -88,18 +88,23 @@ def get_partials_definitions(self: Any) -> None:
 @CLIENT.replaces(DisciplineClient, "send_variable_shapes", "(self, variable_metadata)")
 def send_variable_shapes(self: Any, variable_metadata: Any) -> None:
     """Send the shapes and set them in the local metadata, without a scan for each."""
-    shapes = list(variable_metadata)
+    metas = list(variable_metadata)
     raw = raw_call(self, self._disc_stub, "SetVariableShapes")
     if raw is None:
-        self._disc_stub.SetVariableShapes(iter(shapes))
-    else:
-        messages = [meta.SerializeToString() for meta in shapes]
-        with raw(lambda begin: write_messages(messages, begin())) as reply:
-            read_nothing(at_hand(reply))
-    apply_shapes(
-        index_of(self._var_meta),
-        (((meta.type, meta.name), tuple(meta.shape)) for meta in shapes),
-    )
+        self._disc_stub.SetVariableShapes(iter(metas))
+        apply_shapes(index_of(self._var_meta), _shapes_of(metas))
+        return
+    messages = [meta.SerializeToString() for meta in metas]
+    with raw(lambda begin: write_messages(messages, begin())) as reply:
+        # While the server is at work.
+        declared, shapes = index_of(self._var_meta), _shapes_of(metas)
+        read_nothing(at_hand(reply))
+    apply_shapes(declared, shapes)
+
+
+def _shapes_of(metas: list[Any]) -> list[tuple[Key, list[int]]]:
+    # A slice: the runtime takes four times as long to be walked through.
+    return [((meta.type, meta.name), meta.shape[:]) for meta in metas]
 
 
 @CLIENT.replaces(

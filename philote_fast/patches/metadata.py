@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from philote_mdo.generated.data_pb2 import VariableType
@@ -29,6 +29,10 @@ def check_num_double(options: Any, where: str) -> None:
         raise PhiloteValidationError(f"{where}: num_double must be a positive integer, got {size}.")
 
 
+# The enum looks a name up anew each time, in half a microsecond.
+_OUTPUT = int(VariableType.kOutput)
+_RESIDUAL = int(VariableType.kResidual)
+
 #: A variable's type and name.
 Key = tuple[int, str]
 
@@ -41,10 +45,10 @@ def index_of(var_meta: Any) -> dict[Key, Any]:
     var_meta : list of VariableMetaData
         The metadata of the variables.
     """
-    return {(var.type, var.name): var for var in reversed(var_meta)}
+    return {(var.type, var.name): var for var in reversed(var_meta[:])}
 
 
-def apply_shapes(declared: dict[Key, Any], shapes: Iterable[tuple[Key, tuple[int, ...]]]) -> None:
+def apply_shapes(declared: dict[Key, Any], shapes: Iterable[tuple[Key, Sequence[int]]]) -> None:
     """Set the shapes of variables, and those of the residuals of outputs.
 
     Parameters
@@ -56,11 +60,11 @@ def apply_shapes(declared: dict[Key, Any], shapes: Iterable[tuple[Key, tuple[int
     """
     for (kind, name), shape in shapes:
         _set_shape(declared.get((kind, name)), shape)
-        if kind == VariableType.kOutput:
-            _set_shape(declared.get((VariableType.kResidual, name)), shape)
+        if kind == _OUTPUT:
+            _set_shape(declared.get((_RESIDUAL, name)), shape)
 
 
-def _set_shape(var: Any, shape: tuple[int, ...]) -> None:
+def _set_shape(var: Any, shape: Sequence[int]) -> None:
     if var is not None:
-        # A tuple: the runtime takes seven times as long to assign another message's shape.
+        # A tuple or list: the runtime takes seven times as long to assign another message's shape.
         var.shape[:] = shape
