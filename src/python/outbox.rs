@@ -25,6 +25,40 @@ pub enum Declared {
     Required,
 }
 
+/// Of so many variables all are checked before the first is written. To keep more of them until then costs more than it
+/// gives: they are small, or there is little to gain beside them.
+const FEW: usize = 64;
+
+/// Variables or partials that are given together.
+struct Batch<'r, 'n, 'py> {
+    role: &'r Role,
+    headers: Arc<Headers>,
+    declared: Declared,
+    is_small: bool,
+    /// What is kept until all have been checked.
+    checked: Vec<Given<'n, 'py>>,
+}
+
+impl<'r> Batch<'r, '_, '_> {
+    fn new(role: &'r Role, headers: Arc<Headers>, declared: Declared, count: usize) -> Self {
+        Self {
+            role,
+            headers,
+            declared,
+            is_small: count <= FEW,
+            checked: Vec::new(),
+        }
+    }
+}
+
+/// The values of one variable or partial, as many as are declared where it has a slot.
+struct Given<'n, 'py> {
+    name: Cow<'n, str>,
+    subname: Cow<'n, str>,
+    values: Values<'py>,
+    slot: Option<usize>,
+}
+
 /// Writes the messages of one request or reply to a sink.
 pub struct Outbox<'a, 'py> {
     py: Python<'py>,
@@ -44,53 +78,90 @@ impl<'a, 'py> Outbox<'a, 'py> {
         })
     }
 
-    /// Writes the values of a dict of variables.
+    /// Writes the values of a dict of variables. `last`: nothing follows them.
     pub fn variables(
         &mut self,
         role: &Role,
         values: &Pairs<'py>,
         declared: Declared,
+        last: bool,
     ) -> PyResult<()> {
-        let headers = self.headers(role)?;
+        let mut batch = Batch::new(role, self.headers(role)?, declared, values.len());
         for (at, (key, value)) in values.iter().enumerate() {
-            let name = text(key)?;
-            let values = self.values(role.kind(), &name, "", value)?;
-            match role.find_from(at, &name, "") {
-                Some(slot) => self.slot(role, &headers, slot, value, &values)?,
-                None if declared == Declared::IfKnown => {
-                    self.chunks(role.kind(), &name, "", values.bytes())?;
-                }
-                None => return Err(self.undeclared(role.kind(), &label(&name, ""))),
-            }
+            self.one(&mut batch, at, text(key)?, Cow::Borrowed(""), value)?;
         }
-        Ok(())
+        self.rest(&batch, last)
     }
 
-    /// Writes the values of every variable of a role, of which `places` tells where each lies in `values`.
+    /// Writes the values of every variable of a role, of which `places` tells where each lies in `values`. `last`:
+    /// nothing follows them.
     pub fn flat(
         &mut self,
         role: &Role,
         values: &Values<'py>,
         places: &[Range<usize>],
+        last: bool,
     ) -> PyResult<()> {
         let headers = self.headers(role)?;
+        if last {
+            self.sink.settled();
+        }
         for (at, place) in places.iter().enumerate() {
             self.entries(role, &headers, at, part(values.bytes(), place))?;
         }
         Ok(())
     }
 
-    /// Writes the values of a `PairDict` of partials.
+    /// Writes the values of a `PairDict` of partials; nothing follows them.
     pub fn partials(&mut self, role: &Role, partials: &Pairs<'py>) -> PyResult<()> {
+        let keys = partials.iter().map(|(key, _)| pair(key));
+        let keys = keys.collect::<PyResult<Vec<_>>>()?;
         let headers = self.headers(role)?;
-        for (at, (key, value)) in partials.iter().enumerate() {
-            let (function, variable) = pair(key)?;
-            let (function, variable) = (text(&function)?, text(&variable)?);
-            let Some(slot) = role.find_from(at, &function, &variable) else {
-                return Err(self.undeclared(role.kind(), &label(&function, &variable)));
-            };
-            let values = self.values(role.kind(), &function, &variable, value)?;
-            self.slot(role, &headers, slot, value, &values)?;
+        let mut batch = Batch::new(role, headers, Declared::Required, partials.len());
+        for (at, ((function, variable), (_, value))) in keys.iter().zip(partials).enumerate() {
+            self.one(&mut batch, at, text(function)?, text(variable)?, value)?;
+        }
+        self.rest(&batch, true)
+    }
+
+    /// Writes a variable or partial that has place `at` among those of the batch, or keeps it until all are checked.
+    #[inline]
+    fn one<'n>(
+        &mut self,
+        batch: &mut Batch<'_, 'n, 'py>,
+        at: usize,
+        name: Cow<'n, str>,
+        subname: Cow<'n, str>,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<()> {
+        let values = self.values(batch.role.kind(), &name, &subname, value)?;
+        let slot = self.slot(batch, at, &name, &subname, value, values.len())?;
+        if batch.is_small {
+            batch.checked.push(Given {
+                name,
+                subname,
+                values,
+                slot,
+            });
+            return Ok(());
+        }
+        match slot {
+            Some(slot) => self.entries(batch.role, &batch.headers, slot, values.bytes()),
+            None => self.chunks(batch.role.kind(), &name, &subname, values.bytes()),
+        }
+    }
+
+    /// Writes what was kept. `last`: nothing follows it.
+    fn rest(&mut self, batch: &Batch<'_, '_, 'py>, last: bool) -> PyResult<()> {
+        if last {
+            self.sink.settled();
+        }
+        for given in &batch.checked {
+            let bytes = given.values.bytes();
+            match given.slot {
+                Some(slot) => self.entries(batch.role, &batch.headers, slot, bytes)?,
+                None => self.chunks(batch.role.kind(), &given.name, &given.subname, bytes)?,
+            }
         }
         Ok(())
     }
@@ -153,23 +224,32 @@ impl<'a, 'py> Outbox<'a, 'py> {
         }
     }
 
-    /// Writes the values of a declared variable or partial.
+    /// The slot of what has place `at` among those of a batch; None where headers are made for it.
+    #[inline]
     fn slot(
-        &mut self,
-        role: &Role,
-        headers: &Headers,
+        &self,
+        batch: &Batch<'_, '_, 'py>,
         at: usize,
+        name: &str,
+        subname: &str,
         value: &Bound<'py, PyAny>,
-        values: &Values<'py>,
-    ) -> PyResult<()> {
-        let slot = &role.slots()[at];
-        if slot.size != values.len() {
-            if slot.unresolved {
-                return self.chunks(role.kind(), &slot.name, &slot.subname, values.bytes());
-            }
-            return Err(self.wrong_size(role.kind(), slot, value, values.len()));
+        count: usize,
+    ) -> PyResult<Option<usize>> {
+        let role = batch.role;
+        let Some(slot) = role.find_from(at, name, subname) else {
+            return match batch.declared {
+                Declared::IfKnown => Ok(None),
+                Declared::Required => Err(self.undeclared(role.kind(), &label(name, subname))),
+            };
+        };
+        let known = &role.slots()[slot];
+        if known.size == count {
+            return Ok(Some(slot));
         }
-        self.entries(role, headers, at, values.bytes())
+        if known.unresolved {
+            return Ok(None);
+        }
+        Err(self.wrong_size(role.kind(), known, value, count))
     }
 
     /// Writes the bytes of the values of a slot, which are as many as declared.

@@ -15,6 +15,9 @@ use crate::transport::writer::Writer;
 pub trait Sink {
     /// Takes one message: all of `parts`, one after the other, as they are at this moment.
     fn message(&mut self, py: Python<'_>, parts: &[&[u8]]) -> PyResult<()>;
+
+    /// Nothing that follows can be refused: it may leave while the rest is being written.
+    fn settled(&mut self) {}
 }
 
 /// Lets `write` write messages to `to`, a native call, which has sent them when this returns; or else to a list.
@@ -96,14 +99,19 @@ impl Sink for Sending {
     #[inline]
     fn message(&mut self, py: Python<'_>, parts: &[&[u8]]) -> PyResult<()> {
         let large = parts.iter().any(|part| part.len() > DETACH_BYTES);
+        let Self { call, writer } = self;
         let full = if large {
-            py.detach(|| self.writer.add(parts))
+            py.detach(|| writer.add(parts, &**call))
         } else {
-            self.writer.add(parts)
+            writer.add(parts, &**call)
         };
         if full {
             self.send(py, false)?;
         }
         Ok(())
+    }
+
+    fn settled(&mut self) {
+        self.writer.settled();
     }
 }

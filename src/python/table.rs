@@ -62,12 +62,13 @@ impl Table {
         outbox: &mut Outbox<'_, 'py>,
         role: &Role,
         values: &Given<'py>,
+        last: bool,
     ) -> PyResult<()> {
         match values {
-            Given::Pairs(pairs) => outbox.variables(role, pairs, Declared::IfKnown),
+            Given::Pairs(pairs) => outbox.variables(role, pairs, Declared::IfKnown, last),
             Given::Flat(flat) => {
                 let places = flat.get().places(&self.known, role.kind())?;
-                outbox.flat(role, &flat.get().values(flat.py())?, places)
+                outbox.flat(role, &flat.get().values(flat.py())?, places, last)
             }
         }
     }
@@ -182,7 +183,9 @@ impl Table {
     ) -> PyResult<Bound<'py, PyAny>> {
         written(py, to, |sink| {
             let mut outbox = Outbox::new(num_double, sink)?;
-            outbox.variables(self.outputs().role, &pairs(outputs)?, Declared::Required)?;
+            let outputs = pairs(outputs)?;
+            let last = !any(&[discrete_outputs])?;
+            outbox.variables(self.outputs().role, &outputs, Declared::Required, last)?;
             outbox.discrete(kind::DISCRETE_OUTPUT, discrete_outputs)
         })
     }
@@ -202,6 +205,7 @@ impl Table {
                 self.residuals().role,
                 &residuals,
                 Declared::Required,
+                true,
             )
         })
     }
@@ -240,9 +244,11 @@ impl Table {
         let outputs = outputs.map(Given::of).transpose()?;
         written(py, to, |sink| {
             let mut outbox = Outbox::new(num_double, sink)?;
-            self.write_given(&mut outbox, self.inputs().role, &inputs)?;
+            let last = !any(&[discrete_inputs, discrete_outputs])?;
+            let no_outputs = outputs.is_none();
+            self.write_given(&mut outbox, self.inputs().role, &inputs, last && no_outputs)?;
             if let Some(outputs) = &outputs {
-                self.write_given(&mut outbox, self.outputs().role, outputs)?;
+                self.write_given(&mut outbox, self.outputs().role, outputs, last)?;
             }
             outbox.discrete(kind::DISCRETE_INPUT, discrete_inputs)?;
             outbox.discrete(kind::DISCRETE_OUTPUT, discrete_outputs)
@@ -362,6 +368,16 @@ impl Table {
         }
         Ok(values)
     }
+}
+
+/// Whether there is anything in one of these.
+fn any(values: &[Option<&Bound<'_, PyAny>>]) -> PyResult<bool> {
+    for values in values.iter().flatten() {
+        if values.is_truthy()? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The room of each slot of `role`, where there is an array of its size for each.

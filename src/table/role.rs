@@ -139,7 +139,9 @@ impl Role {
     #[must_use]
     pub fn find_from(&self, expected: usize, name: &str, subname: &str) -> Option<usize> {
         match self.slots.get(expected) {
-            Some(slot) if *slot.name == *name && *slot.subname == *subname => Some(expected),
+            Some(slot) if equal(&slot.name, name) && equal(&slot.subname, subname) => {
+                Some(expected)
+            }
             _ => self.find(name, subname),
         }
     }
@@ -158,6 +160,12 @@ impl Role {
         *cached = Some(Arc::clone(&headers));
         Ok(headers)
     }
+}
+
+/// The subnames of variables are empty, and an empty text lies nowhere: the library's comparison reads no byte of it, but
+/// takes 100 ns for an address that is none.
+fn equal(one: &str, other: &str) -> bool {
+    one.len() == other.len() && (one.is_empty() || one == other)
 }
 
 /// A second declaration of one name replaces the first and keeps its place, as in the dicts of stock.

@@ -5,7 +5,7 @@
 mod framer;
 mod reader;
 
-pub use framer::{Framer, LARGE, SEGMENT};
+pub use framer::{Framer, SEGMENT};
 pub use reader::MessageReader;
 
 use super::code::Code;

@@ -13,14 +13,19 @@ use super::framing::{Framer, FramingError, SEGMENT};
 /// nothing, and every value is that of one moment. More would take too much memory beside the arrays it comes from.
 pub const WHOLE: usize = 32 << 20;
 
+/// After that, so much is gathered before it is sent.
+const SOME: usize = 1 << 20;
+
 /// Frames messages, and sends them through a call.
 #[derive(Debug)]
 pub struct Writer {
     framer: Framer,
     /// A segment that is being sent.
     leaving: Option<Bytes>,
-    /// Whether sending has begun before the end of the messages.
+    /// Whether there was too much to be kept until the end of the messages.
     begun: bool,
+    /// Whether nothing that is added can be refused.
+    settled: bool,
     /// Why no more can be sent.
     refused: Option<FramingError>,
     ended: bool,
@@ -34,20 +39,41 @@ impl Writer {
             framer,
             leaving: None,
             begun: false,
+            settled: false,
             refused: None,
             ended: false,
         }
     }
 
+    /// Says that nothing that is added from now on can be refused: it may leave before the last message is added.
+    pub fn settled(&mut self) {
+        self.settled = true;
+    }
+
     /// Adds the message that is made of `parts`. True where what has been added must be sent before more is.
-    pub fn add(&mut self, parts: &[&[u8]]) -> bool {
+    pub fn add(&mut self, parts: &[&[u8]], call: &dyn Exchange) -> bool {
         if self.ended || self.refused.is_some() {
             return false;
         }
-        if let Err(error) = self.framer.message(parts) {
+        let Self {
+            framer, leaving, ..
+        } = self;
+        let mut gone = Ok(());
+        let framed = framer.cut_message(parts, &mut |framer| {
+            if self.settled {
+                gone = let_go(framer, leaving, call);
+            }
+        });
+        if let Err(error) = framed {
             self.refused = Some(error);
+        } else if self.settled && framer.pending() > SEGMENT {
+            framer.flush();
+            gone = let_go(framer, leaving, call);
         }
-        self.framer.pending() > if self.begun { SEGMENT } else { WHOLE }
+        self.ended = gone.is_err();
+        let full = self.framer.pending() > if self.begun { SOME } else { WHOLE };
+        self.begun |= full;
+        full
     }
 
     /// Sends the segments that are filled; at the end of the messages (`last`) all that is left. To be called again
@@ -60,7 +86,6 @@ impl Writer {
         if self.ended {
             return Poll::Ready(());
         }
-        self.begun = true;
         if last {
             self.framer.flush();
         }
@@ -92,6 +117,25 @@ impl Writer {
         call.send(&Bytes::new(), true, until)
             .map(|_| self.ended = true)
     }
+}
+
+/// Sends the segments that are filled, as far as that can be done without a wait: what is not taken stays where it is, so
+/// that every value is that of this moment.
+fn let_go(
+    framer: &mut Framer,
+    leaving: &mut Option<Bytes>,
+    call: &dyn Exchange,
+) -> Result<(), Ended> {
+    while let Some(segment) = leaving.take().or_else(|| framer.segment()) {
+        match call.send(&segment, false, Instant::now()) {
+            Poll::Ready(sent) => sent?,
+            Poll::Pending => {
+                *leaving = Some(segment);
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -188,8 +232,8 @@ mod tests {
     fn small_messages_leave_together_at_the_end() {
         let call = Fake::default();
         let mut writer = Writer::new(call.framer());
-        assert!(!writer.add(&[b"one"]));
-        assert!(!writer.add(&[b"tw", b"o"]));
+        assert!(!writer.add(&[b"one"], &call));
+        assert!(!writer.add(&[b"tw", b"o"], &call));
         assert!(call.sent().is_empty());
         finish(&mut writer, &call, true);
         let sent = call.sent();
@@ -212,15 +256,15 @@ mod tests {
         let values: Vec<Vec<u8>> = (0..9_u8).map(|n| vec![n; WHOLE / 4]).collect();
         let mut before_the_end = 0;
         for value in &values {
-            if writer.add(&[value]) {
+            if writer.add(&[value], &call) {
                 finish(&mut writer, &call, false);
                 before_the_end = call.sent().len();
             }
             assert!(writer.framer.pending() <= WHOLE + WHOLE / 4 + 5);
         }
-        assert!((1..values.len()).contains(&before_the_end));
         finish(&mut writer, &call, true);
         let sent = call.sent();
+        assert!((1..sent.len()).contains(&before_the_end));
         assert!(messages(&sent) == values);
         let ends: Vec<bool> = sent.iter().map(|(_, last)| *last).collect();
         assert_eq!(ends.iter().filter(|last| **last).count(), 1);
@@ -228,12 +272,30 @@ mod tests {
     }
 
     #[test]
+    fn what_is_settled_leaves_at_once_as_far_as_it_is_taken() {
+        let call = Fake::default();
+        let mut writer = Writer::new(call.framer());
+        let values: Vec<Vec<u8>> = (0..9_u8).map(|n| vec![n; 2 * SEGMENT]).collect();
+        assert!(!writer.add(&[&values[0]], &call));
+        assert!(call.sent().is_empty(), "nothing said that it may leave");
+        writer.settled();
+        for value in &values[1..] {
+            // The fake takes a segment every second time; nobody waits for it.
+            assert!(!writer.add(&[value], &call));
+        }
+        let before_the_end = call.sent().len();
+        finish(&mut writer, &call, true);
+        assert!((1..call.sent().len()).contains(&before_the_end));
+        assert!(messages(&call.sent()) == values);
+    }
+
+    #[test]
     fn a_message_over_the_limit_ends_the_call_and_nothing_of_it_is_sent() {
         let call = Fake::default();
         let mut writer = Writer::new(framer(3));
-        writer.add(&[b"one"]);
-        writer.add(&[b"four"]);
-        writer.add(&[b"two"]);
+        writer.add(&[b"one"], &call);
+        writer.add(&[b"four"], &call);
+        writer.add(&[b"two"], &call);
         finish(&mut writer, &call, true);
         assert!(call.sent().is_empty());
         let refused = *call.refused.lock().expect("not poisoned");
@@ -250,12 +312,12 @@ mod tests {
         let mut writer = Writer::new(call.framer());
         let large = vec![1; WHOLE / 2];
         for _ in 0..4 {
-            if writer.add(&[&large]) {
+            if writer.add(&[&large], &call) {
                 finish(&mut writer, &call, false);
             }
         }
         finish(&mut writer, &call, true);
         assert_eq!(call.sent().len(), 1);
-        assert!(!writer.add(&[&large]), "what is added is dropped");
+        assert!(!writer.add(&[&large], &call), "what is added is dropped");
     }
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
+use bytes::Bytes;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyTuple};
 
 use super::channel::deadline;
 use super::pairs;
@@ -60,47 +61,29 @@ impl NativeCall {
     /// Send one message. False: the call has ended.
     #[pyo3(signature = (message, last = false))]
     fn send(&self, py: Python<'_>, message: &Bound<'_, PyBytes>, last: bool) -> PyResult<bool> {
-        let Some(call) = self.live() else {
-            return Ok(false);
-        };
-        let message = message.as_bytes();
-        let sent = wait(py, |until| call.send_message(message, last, until))?;
-        Ok(sent.is_ok())
+        self.send_framed(py, &[message.as_bytes()], last)
     }
 
     /// Send messages. False: the call has ended.
     #[pyo3(signature = (messages, last = false))]
-    fn send_all(&self, py: Python<'_>, messages: &Bound<'_, PyList>, last: bool) -> PyResult<bool> {
-        let Some(call) = self.live() else {
-            return Ok(false);
-        };
-        let mut framer = call.framer();
-        for message in messages {
-            let message = message.cast::<PyBytes>()?.as_bytes();
-            if let Err(error) = framer.message(&[message]) {
-                call.end(error.status(Side::Client));
-                return Ok(false);
-            }
-        }
-        framer.flush();
-        let mut segments: Vec<_> = std::iter::from_fn(|| framer.segment()).collect();
-        if segments.is_empty() && last {
-            segments.push(bytes::Bytes::new());
-        }
-        let count = segments.len();
-        for (at, segment) in segments.iter().enumerate() {
-            let last = last && at + 1 == count;
-            if wait(py, |until| call.send(segment, last, until))? == Err(Ended) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "what Python gives is extracted into it"
+    )]
+    fn send_all(
+        &self,
+        py: Python<'_>,
+        messages: Vec<Bound<'_, PyBytes>>,
+        last: bool,
+    ) -> PyResult<bool> {
+        let messages: Vec<&[u8]> = messages.iter().map(PyBytesMethods::as_bytes).collect();
+        self.send_framed(py, &messages, last)
     }
 
     /// Say that there are no more messages.
     fn half_close(&self, py: Python<'_>) -> PyResult<()> {
         if let Some(call) = self.live() {
-            let end = bytes::Bytes::new();
+            let end = Bytes::new();
             // Where the call has ended nobody wants to know.
             let _: Result<(), Ended> = wait(py, |until| call.send(&end, true, until))?;
         }
@@ -244,6 +227,33 @@ impl NativeCall {
         Self {
             call: Native::new(Held { call, channel }),
         }
+    }
+
+    fn send_framed(&self, py: Python<'_>, messages: &[&[u8]], last: bool) -> PyResult<bool> {
+        let Some(call) = self.live() else {
+            return Ok(false);
+        };
+        let mut framer = call.framer();
+        let framed = py.detach(|| {
+            messages
+                .iter()
+                .try_for_each(|message| framer.message(&[message]))
+        });
+        if let Err(error) = framed {
+            call.end(error.status(Side::Client));
+            return Ok(false);
+        }
+        framer.flush();
+        // Without any message there is still an end to tell.
+        let mut next = framer.segment().or_else(|| last.then(Bytes::new));
+        while let Some(segment) = next {
+            let last = last && framer.is_empty();
+            if wait(py, |until| call.send(&segment, last, until))? == Err(Ended) {
+                return Ok(false);
+            }
+            next = framer.segment();
+        }
+        Ok(true)
     }
 
     /// The call, unless it is a parent's.

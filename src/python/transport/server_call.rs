@@ -249,6 +249,7 @@ impl NativeServerCall {
         }
         framer.flush();
         while let Some(segment) = framer.segment() {
+            let last = last && framer.is_empty();
             if wait(py, |until| call.send(&segment, last, until))?.is_err() {
                 return Ok(false);
             }

@@ -12,11 +12,10 @@ use h2::Reason;
 
 use super::super::code::Code;
 use super::super::compression::Encoding;
-use super::super::framing::{Framer, MessageReader, Side};
+use super::super::framing::{Framer, MessageReader};
 use super::super::link::Link;
 use super::super::metadata::Metadata;
 use super::super::status::Status;
-use super::super::{Ended, Outgoing};
 use super::bell::{Bell, Watch, lock};
 use super::channel::{CLOSED, Shared};
 use super::receiving::{Progress, Receiving};
@@ -126,23 +125,6 @@ impl Call {
     #[must_use]
     pub fn reader(&self) -> MessageReader {
         MessageReader::new(self.limits.receive, Encoding::Identity)
-    }
-
-    /// Sends one message. One that is too large ends the call.
-    pub fn send_message(
-        &self,
-        message: &[u8],
-        last: bool,
-        until: Instant,
-    ) -> Poll<Result<(), Ended>> {
-        let mut framer = self.framer();
-        if let Err(error) = framer.message(&[message]) {
-            self.end(error.status(Side::Client));
-            return Poll::Ready(Err(Ended));
-        }
-        framer.flush();
-        let segment = framer.segment().unwrap_or_default();
-        self.send(&segment, last, until)
     }
 
     /// Says, before anything is waited for, that the answer is one message: `message` then gives it once the call is over.

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::transport::Outgoing;
 use crate::transport::code::Code;
 use crate::transport::compression::Encoding;
 use crate::transport::metadata::Metadata;
@@ -124,11 +125,18 @@ fn options() -> CallOptions {
     }
 }
 
+fn ask(call: &Call) {
+    let mut framer = call.framer();
+    framer.message(&[b"question"]).expect("it is small");
+    framer.flush();
+    let question = framer.segment().expect("there is one message");
+    assert!(call.send(&question, true, soon()).is_ready());
+}
+
 /// Makes a call of one message, and waits for all that comes of it.
 fn call(channel: &Channel, options: CallOptions) -> (Option<Vec<u8>>, Status) {
     let call = channel.start(options).expect("the channel is open");
-    let sent = call.send_message(b"question", true, soon());
-    assert!(sent.is_ready());
+    ask(&call);
     let Poll::Ready(message) = call.message(soon()) else {
         panic!("the call lasts for ever")
     };
@@ -273,7 +281,7 @@ fn closing_ends_the_calls_of_other_threads() {
         client.rest();
     });
     let waiting = channel.start(options()).expect("the channel is open");
-    assert!(waiting.send_message(b"question", true, soon()).is_ready());
+    ask(&waiting);
     let waiter = thread::spawn(move || waiting.status(soon()));
     while channel.connectivity(false) != Connectivity::Ready {
         thread::sleep(Duration::from_millis(1));

@@ -7,20 +7,22 @@ use bytes::Bytes;
 
 use super::super::compression::Encoding;
 use super::super::pool::Buffer;
+use super::super::windows::FRAME;
 use super::{FramingError, PREFIX};
 
-/// The most that small messages share: one DATA frame of the size that the native peer announces.
-pub const SEGMENT: usize = 1 << 20;
-
-/// A message of this size begins a segment, so that it travels in one DATA frame and is read where it lies.
-pub const LARGE: usize = 64 << 10;
+/// What small messages share: one DATA frame to a native peer, and still in the processor's caches when it is sent. A
+/// message of more than this, its prefix included, begins a segment.
+pub const SEGMENT: usize = FRAME as usize;
 
 /// What the first segment has room for at first: most calls need no more.
 const FIRST: usize = 4 << 10;
 
-/// Collects messages, each with its prefix, into segments to be sent as one DATA frame each.
+/// What is told that a segment of a message is full.
+type Filled<'a> = Option<&'a mut dyn FnMut(&mut Framer)>;
+
+/// Collects messages, each with its prefix, into segments.
 ///
-/// A message never begins in one segment and ends in another.
+/// Only a message that is cut begins in one segment and ends in another.
 #[derive(Debug)]
 pub struct Framer {
     limit: usize,
@@ -46,11 +48,28 @@ impl Framer {
         }
     }
 
-    /// Adds the message that is made of `parts`.
+    /// Adds the message that is made of `parts`. A large one has a segment of its own.
     ///
     /// # Errors
     /// `TooLargeToSend`, and nothing is added.
     pub fn message(&mut self, parts: &[&[u8]]) -> Result<(), FramingError> {
+        self.compressed(parts, None)
+    }
+
+    /// Adds the message that is made of `parts`. A large one is cut into segments, and `filled` looks at the framer
+    /// whenever one is full.
+    ///
+    /// # Errors
+    /// As `message`.
+    pub fn cut_message(
+        &mut self,
+        parts: &[&[u8]],
+        filled: &mut dyn FnMut(&mut Self),
+    ) -> Result<(), FramingError> {
+        self.compressed(parts, Some(filled))
+    }
+
+    fn compressed(&mut self, parts: &[&[u8]], filled: Filled<'_>) -> Result<(), FramingError> {
         let size = parts.iter().map(|part| part.len()).sum();
         if size > self.limit {
             return Err(FramingError::TooLargeToSend {
@@ -59,8 +78,8 @@ impl Framer {
             });
         }
         match self.encoding.compress(parts) {
-            Some(compressed) => self.add(1, compressed.len(), &[&compressed]),
-            None => self.add(0, size, parts),
+            Some(compressed) => self.add(1, compressed.len(), &[&compressed], filled),
+            None => self.add(0, size, parts, filled),
         }
         Ok(())
     }
@@ -92,50 +111,52 @@ impl Framer {
         Some(segment)
     }
 
-    fn add(&mut self, flag: u8, size: usize, parts: &[&[u8]]) {
-        self.make_room(size);
+    fn add(&mut self, flag: u8, size: usize, parts: &[&[u8]], filled: Filled<'_>) {
+        let framed = size + PREFIX;
+        let cut = filled.filter(|_| framed > SEGMENT);
+        self.make_room(framed, cut.is_some());
         // `new` has limited it, and compressing makes it smaller.
         let length = u32::try_from(size).unwrap_or(u32::MAX);
         self.open.write(&[flag]);
         self.open.write(&length.to_be_bytes());
-        for part in parts {
+        match cut {
+            None => parts.iter().for_each(|part| self.open.write(part)),
+            Some(filled) => self.write_cut(parts, filled),
+        }
+    }
+
+    fn write_cut(&mut self, parts: &[&[u8]], filled: &mut dyn FnMut(&mut Self)) {
+        for mut part in parts.iter().copied() {
+            while part.len() > SEGMENT - self.open.len() {
+                let (now, later) = part.split_at(SEGMENT - self.open.len());
+                self.open.write(now);
+                self.flush();
+                filled(self);
+                self.open = Buffer::with_room(SEGMENT);
+                part = later;
+            }
             self.open.write(part);
         }
     }
 
-    /// Room for a message of `size` bytes in the open segment, or in a new one.
+    /// Room for a message of `framed` bytes, its prefix included, in the open segment, or in a new one; for its
+    /// beginning where it is `cut`.
     #[inline]
-    fn make_room(&mut self, size: usize) {
-        let framed = size + PREFIX;
-        let filled = self.open.len();
-        if size < LARGE && filled + framed <= SEGMENT {
-            if framed <= self.open.room() {
-                return;
-            }
-            // What is filled further is not moved for more room.
-            if filled < LARGE {
-                return self.grow(filled + framed);
-            }
+    fn make_room(&mut self, framed: usize, cut: bool) {
+        let needed = self.open.len() + framed;
+        if needed > SEGMENT {
+            self.flush();
+            let room = if cut { SEGMENT } else { framed.max(SEGMENT) };
+            self.open = Buffer::with_room(room);
+        } else if framed > self.open.room() {
+            self.grow(needed);
         }
-        self.begin(framed);
     }
 
     fn grow(&mut self, needed: usize) {
-        let room = [FIRST, LARGE].into_iter().find(|&room| room >= needed);
-        let larger = Buffer::with_room(room.unwrap_or(SEGMENT));
+        let larger = Buffer::with_room(if needed > FIRST { SEGMENT } else { FIRST });
         let former = mem::replace(&mut self.open, larger);
         self.open.write(former.as_ref());
-    }
-
-    fn begin(&mut self, framed: usize) {
-        // After a segment that small messages have filled there are probably more of them.
-        let room = if self.open.len() > SEGMENT / 2 {
-            SEGMENT
-        } else {
-            LARGE
-        };
-        self.flush();
-        self.open = Buffer::with_room(if framed > LARGE { framed } else { room });
     }
 }
 
@@ -206,7 +227,10 @@ mod tests {
     #[test]
     fn small_messages_share_segments_of_the_size_of_a_frame() {
         let segments = framed(&vec![1000; 5000]);
-        assert_eq!(segments.len(), 5);
+        assert_eq!(
+            segments.len(),
+            5000_usize.div_ceil(SEGMENT / (1000 + PREFIX))
+        );
         assert!(segments.iter().all(|segment| segment.len() <= SEGMENT));
         assert!(framed(&[]).is_empty());
         assert_eq!(framed(&[0]), [Bytes::from_static(&[0; 5])]);
@@ -215,14 +239,49 @@ mod tests {
     #[test]
     fn a_large_message_begins_a_segment() {
         let lengths = |sizes: &[usize]| -> Vec<usize> {
-            framed(sizes)
-                .iter()
-                .map(|segment| segment.len() - PREFIX)
-                .collect()
+            let segments = framed(sizes);
+            segments.iter().map(Bytes::len).collect()
         };
-        assert_eq!(lengths(&[10, LARGE, LARGE]), [10, LARGE, LARGE]);
-        assert_eq!(lengths(&[10, LARGE - 1]), [10 + PREFIX + LARGE - 1]);
-        assert_eq!(lengths(&[3 << 20, 10]), [3 << 20, 10]);
+        let small = 10 + PREFIX;
+        assert_eq!(lengths(&[10, SEGMENT - small - PREFIX]), [SEGMENT]);
+        assert_eq!(lengths(&[10, SEGMENT - PREFIX]), [small, SEGMENT]);
+        assert_eq!(
+            lengths(&[10, 9 * SEGMENT, 10]),
+            [small, 9 * SEGMENT + PREFIX, small]
+        );
+    }
+
+    #[test]
+    fn a_message_that_is_cut_is_seen_segment_by_segment() {
+        for size in [
+            0,
+            SEGMENT - PREFIX,
+            SEGMENT,
+            3 * SEGMENT - PREFIX,
+            3 * SEGMENT,
+        ] {
+            let mut framer = Framer::new(usize::MAX, Encoding::Identity);
+            framer.message(&[b"former"]).expect("there is no limit");
+            let mut segments = Vec::new();
+            let mut take = |framer: &mut Framer| segments.extend(framer.segment());
+            framer
+                .cut_message(&[&[1; 10], &vec![2; size]], &mut |framer| {
+                    take(framer);
+                    take(framer);
+                })
+                .expect("there is no limit");
+            framer.flush();
+            segments.extend(std::iter::from_fn(|| framer.segment()));
+            assert!(segments.iter().all(|segment| segment.len() <= SEGMENT));
+            let mut reader = MessageReader::new(usize::MAX, Encoding::Identity);
+            for segment in segments {
+                reader.push(segment);
+            }
+            assert_eq!(reader.read(), Ok(Some(&b"former"[..])));
+            let message = [&[1; 10][..], &vec![2; size]].concat();
+            assert_eq!(reader.read(), Ok(Some(&message[..])));
+            assert!(reader.is_clean_end());
+        }
     }
 
     #[test]
