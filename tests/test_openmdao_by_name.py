@@ -1,7 +1,9 @@
 """A remote component's call that cannot go by whole vectors goes by name, and status() says why."""
 
+from collections import Counter
 from unittest import mock
 
+import grpc
 import numpy as np
 import openmdao.api as om
 import philote_mdo.general as pmdo
@@ -30,9 +32,12 @@ def channel(servers):
         yield channel
 
 
+def all_fallbacks():
+    return Counter({(f.what, f.why): f.times for f in philote_fast.status().fallbacks})
+
+
 def fallbacks():
-    used = philote_fast.status().fallbacks
-    return {(f.what, f.why): f.times for f in used if f.what.startswith("Remote")}
+    return {key: times for key, times in all_fallbacks().items() if key[0].startswith("Remote")}
 
 
 def reasons_of(run):
@@ -198,6 +203,27 @@ def test_a_client_with_a_method_of_its_own(channel):
 
     reasons = same_by_name(lambda: mixed(channel, Remote))
     assert reasons == {COMPUTE: "its client does not call in bytes"}
+
+
+class Interceptor(grpc.StreamStreamClientInterceptor):
+    """Hands everything on."""
+
+    def intercept_stream_stream(self, continuation, details, requests):
+        return continuation(details, requests)
+
+
+def test_an_intercepted_channel(channel):
+    """The component says what the client says, and each call is counted once for each of them."""
+    between = grpc.intercept_channel(channel, Interceptor())
+    with client_side("stock"):
+        expected = mixed(between)
+    with client_side("patched"):
+        before = all_fallbacks()
+        assert_identical(mixed(between), expected)
+        new = all_fallbacks() - before
+    why = "its stub is a grpc._interceptor._StreamStreamMultiCallable"
+    asked = (COMPUTE, PARTIALS, "the client's ComputeFunction", "the client's ComputeGradient")
+    assert new == dict.fromkeys(((what, why) for what in asked), 1)
 
 
 def test_a_version_of_openmdao_that_is_not_known(channel, monkeypatch):

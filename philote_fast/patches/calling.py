@@ -54,7 +54,13 @@ _KINDS = {
 }
 
 
-def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
+def raw_call(
+    client: Any,
+    stub: Any,
+    rpc: str,
+    *methods: str,
+    note: Callable[[str, str], None] = note_fallback,
+) -> Raw | None:
     """Return a callable that begins the RPC in bytes, or None where somebody would notice.
 
     Parameters
@@ -67,6 +73,8 @@ def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
         The name of the RPC.
     *methods : str
         Methods of the client that must be our own replacements.
+    note : callable, optional
+        Is told what the channel or stub is, where that is the reason.
 
     Notes
     -----
@@ -81,10 +89,10 @@ def raw_call(client: Any, stub: Any, rpc: str, *methods: str) -> Raw | None:
     found = type(method)
     if found is not kind.native and found is not kind.multicallable:
         name = f"{found.__module__}.{found.__qualname__}"
-        note_fallback(f"the client's {rpc}", f"its stub is a {name}")
+        note(f"the client's {rpc}", f"its stub is a {name}")
         return None
     if (method._request_serializer, method._response_deserializer) != kind.coders:
-        note_fallback(f"the client's {rpc}", "its stub has coders of its own")
+        note(f"the client's {rpc}", "its stub has coders of its own")
         return None
     return partial(_by_native if found is kind.native else _by_grpcio, method)
 

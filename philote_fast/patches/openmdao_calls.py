@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import philote_mdo.openmdao.utils as utils
 from philote_mdo.generated.data_pb2 import VariableType
@@ -93,10 +93,16 @@ def _raw_of(client: Any, rpc: Rpc) -> Raw:
         now = getattr(utils, name, None)
         if now is not stock and not is_replacement(now):
             raise ByNameError(f"philote_mdo.openmdao.utils.{name} is replaced")
-    raw = raw_call(client, getattr(client, rpc.stub, None), rpc.name, *rpc.calls)
+    stub = getattr(client, rpc.stub, None)
+    raw = raw_call(client, stub, rpc.name, *rpc.calls, note=_go_by_name)
     if raw is None:
         raise ByNameError("its client does not call in bytes")
     return raw
+
+
+def _go_by_name(_: str, why: str) -> NoReturn:
+    """Refuse, in place of a count: the client's method counts when it makes the call by name."""
+    raise ByNameError(why)
 
 
 def _discrete(client: Any, values: Any, kind: int) -> Any:
