@@ -13,7 +13,7 @@ QUICK_MOST_SECONDS, MOST_SECONDS = 4.0, 15.0
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 40
 
 
-def budget(quick: bool, measurements: int) -> Budget:
+def budget(quick: bool, measurements: int, seconds: float | None = None) -> Budget:
     """Give the budget of a run.
 
     Parameters
@@ -22,7 +22,11 @@ def budget(quick: bool, measurements: int) -> Budget:
         Whether it is to take less than a minute.
     measurements : int
         How many measurements it has.
+    seconds : float, optional
+        What all of them may take, where a user has said so.
     """
+    if seconds is not None:
+        return Budget(seconds, measurements, seconds)
     if quick:
         return Budget(QUICK_SECONDS, measurements, QUICK_MOST_SECONDS)
     return Budget(SECONDS, measurements, MOST_SECONDS)

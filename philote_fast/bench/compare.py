@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from philote_fast.bench.cases import Case
 from philote_fast.bench.errors import BenchError
 from philote_fast.bench.figures import duration
 from philote_fast.bench.flavours import STOCK
@@ -13,11 +14,10 @@ from philote_fast.bench.table import title_of
 _HEAD = ("case", "", "before", "now", "time", "time relative to stock's")
 
 
-def check_comparable(earlier: Record, subject: str, what: str) -> None:
-    """Raise if a record is of something else than the run that is about to begin."""
-    if (earlier.subject, earlier.what) != (subject, what):
-        before = f"{earlier.subject} {earlier.what}".strip()
-        raise BenchError(f"the earlier run measured {before}, this one {subject} {what}".strip())
+def check(earlier: Record, cases: Sequence[Case]) -> None:
+    """Raise if a record has none of the cases that are about to be measured."""
+    if not {case.name for case in earlier.cases} & {case.name for case in cases}:
+        raise BenchError("the earlier run has none of these cases")
 
 
 def text(earlier: Record, now: Record) -> str:
@@ -26,26 +26,31 @@ def text(earlier: Record, now: Record) -> str:
     A change counts where the quartiles of the two runs have nothing in common. Relative to stock
     means against the figure of stock in the same run, so that another machine or another load
     matters little.
-
-    Raises
-    ------
-    BenchError
-        If the two have no case in common.
     """
     before = {case.name: case for case in earlier.cases}
     common = [case for case in now.cases if case.name in before]
     rows = [row for case in common for row in _rows(before[case.name], case)]
-    if not rows:
-        raise BenchError("the two runs have no case in common")
     widths = [max(map(len, column)) for column in zip(_HEAD, *rows, strict=True)]
     lines = [
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in (_HEAD, *rows)
     ]
     lines.append("* beyond the spread: the quartiles of the two runs have nothing in common")
-    if earlier.machine["processor"] != now.machine["processor"]:
-        lines.append(f"the earlier run was on another machine: {earlier.machine['processor']}")
+    lines += _other_circumstances(earlier, now)
     return "\n".join(lines) + "\n"
+
+
+def _other_circumstances(earlier: Record, now: Record) -> Iterator[str]:
+    """Tell what else was different."""
+    if earlier.what != now.what:
+        yield f"the earlier run measured {earlier.what}, this one {now.what}"
+    for name in ("processor", "cores", "python"):
+        if earlier.machine[name] != now.machine[name]:
+            yield f"{name} of the earlier run: {earlier.machine[name]}"
+    for name, version in now.machine["packages"].items():
+        before = earlier.machine["packages"].get(name)
+        if before != version:
+            yield f"{name} of the earlier run: {before}"
 
 
 def _rows(before: CaseRecord, now: CaseRecord) -> Iterator[tuple[str, ...]]:

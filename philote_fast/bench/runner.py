@@ -39,6 +39,8 @@ class Plan:
         The bare socket and other libraries.
     quick : bool
         Whether the run is to take less than a minute.
+    seconds : float, optional
+        How long to measure, if a user has said so.
     """
 
     cases: Sequence[Case]
@@ -46,6 +48,7 @@ class Plan:
     implementations: Sequence[str] = FLAVOURS
     rivals: Sequence[str] = (RAW,)
     quick: bool = False
+    seconds: float | None = None
 
     @property
     def passes(self) -> list[list[Case]]:
@@ -70,7 +73,7 @@ def run(plan: Plan, record: Record, progress: Progress) -> None:
     )
     by_name = {case.name: case for case in record.cases}
     passes = plan.passes
-    spent = budget(plan.quick, sum(map(len, passes)))
+    spent = budget(plan.quick, sum(map(len, passes)), plan.seconds)
     for cases in passes:
         with team(plan.place, plan.implementations, bool(plan.rivals)) as present:
             for case in cases:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+import math
 import os
 import socket
 import sys
@@ -25,6 +26,9 @@ side in one run: a client process and a server process of each, sampled in turn.
 compared bit for bit."""
 
 
+_DAY = 86_400.0
+
+
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the parser of ``philote-fast``."""
     names = ", ".join(case.name for case in all_cases())
@@ -38,6 +42,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--cases", type=_names, default=(), metavar="NAMES", help="only these, with commas between"
     )
     parser.add_argument("--quick", action="store_true", help="in less than a minute, rough figures")
+    parser.add_argument(
+        "--seconds",
+        type=_seconds,
+        metavar="S",
+        help="how long to measure, as far as slow calls allow (default: 250, and 38 with --quick)",
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--target",
@@ -95,9 +105,9 @@ def _bench(options: argparse.Namespace) -> None:
     for path in filter(None, (options.json, options.plot)):
         _check_writable(path)
     found = Record({}, *_subject(options), options.quick)
-    if earlier:
-        compare.check_comparable(earlier, found.subject, found.what)
     plan = _plan(options, found)
+    if earlier:
+        compare.check(earlier, plan.cases)
     progress = Progress(sum(map(len, plan.passes)))
     for name, why in found.skipped.items():
         progress.note(f"left out: {name}: {why}")
@@ -110,13 +120,17 @@ def _bench(options: argparse.Namespace) -> None:
 
 def _conclude(options: argparse.Namespace, found: Record, earlier: Record | None) -> None:
     """Write what was asked for."""
-    if options.json:
-        found.write(options.json)
     sys.stdout.write(table.text(found))
     if earlier:
         sys.stdout.write(f"\nsince {earlier.created}:\n{compare.text(earlier, found)}")
-    if options.plot:
-        plot.draw(found, options.plot)
+    sys.stdout.flush()
+    try:
+        if options.json:
+            found.write(options.json)
+        if options.plot:
+            plot.draw(found, options.plot)
+    except OSError as error:
+        raise BenchError(f"cannot write {error.filename}: {error.strerror}") from error
 
 
 def _subject(options: argparse.Namespace) -> tuple[str, str]:
@@ -136,7 +150,7 @@ def _plan(options: argparse.Namespace, found: Record) -> Plan:
     if options.plot:
         plot.check(options.plot, cases)
     rivals = [*([RAW] if floor else []), *((ZEROMQ, FLIGHT) if options.peers else ())]
-    return Plan(cases, place, rivals=rivals, quick=options.quick)
+    return Plan(cases, place, rivals=rivals, quick=options.quick, seconds=options.seconds)
 
 
 def _present(cases: list[Case], options: argparse.Namespace, found: Record) -> list[Case]:
@@ -204,6 +218,16 @@ def _check_writable(path: Path) -> None:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name for name in (part.strip() for part in text.split(",")) if name)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0.0 <= seconds <= _DAY:
+        raise argparse.ArgumentTypeError(f"seconds are expected, not {text!r}")
+    return seconds
 
 
 def _target(text: str) -> str:
