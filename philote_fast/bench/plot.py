@@ -33,7 +33,7 @@ _OTHER: dict[str, Any] = {"marker": "x"}
 def check(path: Path, cases: Sequence[Case]) -> None:
     """Raise where no picture can be made of some cases in a file of this name."""
     if path.suffix.lower() not in SUFFIXES:
-        raise BenchError(f"--plot makes {' and '.join(SUFFIXES)}, not {path.suffix or path.name!r}")
+        raise BenchError(f"--plot makes {' and '.join(SUFFIXES)}, not {path.suffix or path.name}")
     if not any(case.group in _PANELS for case in cases):
         raise BenchError(f"--plot needs cases of {' or '.join(_PANELS)}")
 

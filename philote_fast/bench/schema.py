@@ -43,7 +43,7 @@ def objection(document: Any) -> str | None:
     if not isinstance(document, dict) or document.get("schema") != NAME:
         return "is no record of philote-fast bench"
     version = document.get("version")
-    if version != VERSION:
+    if not _equal(version, VERSION):
         return f"is a record of version {version!r}; this philote-fast reads version {VERSION}"
     wrong = _wrong(document, schema(), "")
     return f"is a broken record: {wrong}" if wrong else None
@@ -54,7 +54,7 @@ def _wrong(value: Any, rule: dict[str, Any], place: str) -> str | None:
     if "$ref" in rule:
         return _wrong(value, schema()["$defs"][rule["$ref"].rpartition("/")[2]], place)
     here = place or "the whole"
-    if "const" in rule and value != rule["const"]:
+    if "const" in rule and not _equal(value, rule["const"]):
         return f"{here} is not {rule['const']!r}"
     if "enum" in rule and value not in rule["enum"]:
         return f"{here} is none of {', '.join(map(repr, rule['enum']))}"
@@ -67,6 +67,11 @@ def _wrong(value: Any, rule: dict[str, Any], place: str) -> str | None:
     if isinstance(value, list):
         return _wrong_in_list(value, rule, place)
     return _wrong_in_object(value, rule, place) if isinstance(value, dict) else None
+
+
+def _equal(value: Any, other: Any) -> bool:
+    # To Python True is 1, to JSON it is not.
+    return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
 
 
 def _is(value: Any, kind: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -146,12 +146,21 @@ class Running:
         return self.target
 
 
-def inspect(place: Own | Running) -> dict[str, Any]:
-    """Tell what a user's discipline has; raises where it cannot be called at all."""
+def inspect(place: Own | Running, warn: Callable[[], None]) -> dict[str, Any]:
+    """Tell what a user's discipline has; raises where it cannot be called at all.
+
+    Parameters
+    ----------
+    place : Own or Running
+        Where it is.
+    warn : callable
+        Done before a running server's discipline is set up.
+    """
     with agents([STOCK] * (1 + place.serves)) as started:
         address = place.address(None, started[-1])
         if not place.serves:
             started[0].ask("reach", address=address)
+            warn()
         try:
             told: dict[str, Any] = started[0].ask("inspect", address=address)
         except BenchError as error:

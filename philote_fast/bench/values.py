@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# What the names of dicts and lists end in.
+_CONTAINERS = ("{}", "[]")
+
 
 @cache
 def doubles(size: int) -> NDArray[np.float64]:
@@ -51,14 +54,21 @@ def digest(answer: Any) -> str:
 
 
 def first_difference(one: dict[str, str], other: dict[str, str]) -> str:
-    """Name the first value in which two answers differ, or how else they differ."""
-    for name, value in one.items():
+    """Name the first value in which two answers differ, or say how else they differ."""
+    # Values before the lists and dicts that hold them: those differ too, and say less.
+    for name in sorted(one, key=_is_container):
         if name not in other:
             return f"{name} is missing"
-        if other[name] != value:
+        surplus = [new for new in other if new not in one] if _is_container(name) else []
+        if surplus:
+            return f"{surplus[0]} is too much"
+        if other[name] != one[name]:
             return name
-    surplus = [name for name in other if name not in one]
-    return f"{surplus[0]} is too much" if surplus else "the order of the values"
+    return "the order of the values"
+
+
+def _is_container(name: str) -> bool:
+    return name.endswith(_CONTAINERS)
 
 
 def _parts(answer: Any, label: str = "") -> Iterator[tuple[str, Any]]:

@@ -170,18 +170,21 @@ def _present(cases: list[Case], options: argparse.Namespace, found: Record) -> l
 def _own(options: argparse.Namespace) -> tuple[list[Case], Place, bool]:
     """Look at a user's own discipline; give its calls, its place, and whether it has a floor."""
     if options.target:
-        running = Running(options.target)
-        sys.stderr.write(
-            f"philote-fast: the discipline behind {options.target} is set up and called many "
-            "times, by three clients in turn, with all inputs one\n"
-        )
-        place: Own | Running = running
+        place: Own | Running = Running(options.target)
         floor = _is_local(options.target)
     else:
         place, floor = Own(options.discipline, os.getcwd()), True
-    told = inspect(place)
+    told = inspect(place, lambda: _warn(options.target))
     cases = own_cases(told["implicit"], bool(told["partials"]))
     return _named(cases, options), place, floor
+
+
+def _warn(target: str) -> None:
+    sys.stderr.write(
+        f"philote-fast: the discipline behind {target} is now set up and called many times, by "
+        "three clients in turn, with all inputs one\n"
+    )
+    sys.stderr.flush()
 
 
 def _named(cases: list[Case], options: argparse.Namespace) -> list[Case]:
