@@ -142,6 +142,11 @@ class RaisesInCompute(Plain):
         raise ValueError("it diverged")
 
 
+class RaisesInPartials(Explicit):
+    def compute_partials(self, inputs, partials):
+        raise ValueError("no gradient here")
+
+
 class EndsItsProcess(Plain):
     def value(self):
         os._exit(3)

@@ -175,6 +175,15 @@ def test_an_earlier_run_of_other_cases(own):
     refused(done, "the earlier run has none of these cases")
 
 
+def test_what_was_measured_before_an_error_is_shown(own):
+    done = bench(*SHORT, "--discipline", "mine:RaisesInPartials", "--json", "p.json", cwd=own)
+    assert done.returncode == 1
+    assert done.stdout.startswith("compute: compute of your own discipline")
+    assert "gradient" not in done.stdout
+    assert done.stderr.splitlines()[-1].endswith("ComputeGradient failed: no gradient here")
+    assert not (own / "p.json").exists()
+
+
 def test_debug_shows_where_it_happened(own):
     done = bench(*SHORT, "--debug", "--discipline", "mine:RaisesInInit", cwd=own)
     assert done.returncode == 1

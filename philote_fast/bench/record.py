@@ -85,6 +85,12 @@ class CaseRecord:
     answers: str = EQUAL
     results: dict[str, Result] = field(default_factory=dict)
 
+    @property
+    def measured(self) -> bool:
+        """Whether all sides have as many samples, and some."""
+        counts = {len(result.timing.samples) for result in self.results.values()}
+        return len(counts) == 1 and counts != {0}
+
     def times_faster(self, name: str) -> Spread | None:
         """How many times faster than stock an implementation is; None for stock itself."""
         if name == STOCK or STOCK not in self.results:
@@ -110,6 +116,10 @@ class Record:
     created: str = field(
         default_factory=lambda: datetime.now(timezone.utc).isoformat(timespec="seconds")
     )
+
+    def keep_measured(self) -> None:
+        """Leave out the cases of which a run that has failed took no samples."""
+        self.cases = [case for case in self.cases if case.measured]
 
     def as_json(self) -> dict[str, Any]:
         """Give everything as the schema has it; what can be derived is there too."""
@@ -149,7 +159,7 @@ def read(path: Path) -> Record:
         raise BenchError(f"{path} {problem}")
     found = _record(document)
     for case in found.cases:
-        if len({len(result.timing.samples) for result in case.results.values()}) > 1:
+        if not case.measured:
             raise BenchError(f"{path} is a broken record: {case.name} has rounds without a sample")
     return found
 

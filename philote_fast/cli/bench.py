@@ -113,6 +113,13 @@ def _bench(options: argparse.Namespace) -> None:
         progress.note(f"left out: {name}: {why}")
     try:
         run(plan, found, progress)
+    except BenchError:
+        # What took minutes to find is shown, whatever came after it.
+        progress.end()
+        found.keep_measured()
+        if found.cases:
+            sys.stdout.write(table.text(found))
+        raise
     finally:
         progress.end()
     _conclude(options, found, earlier)

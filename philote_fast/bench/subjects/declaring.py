@@ -18,7 +18,8 @@ def declaring(channel: Any, size: int) -> Subject:
     def run() -> dict[str, Any]:
         # A fresh client each time: stock's keeps what an earlier setup left.
         client = set_up(ExplicitClient(channel))
-        return {"variables": client._var_meta, "partials": client._partials_meta}
+        # Patched clients keep them in lists of a class of their own.
+        return {"variables": [*client._var_meta], "partials": [*client._partials_meta]}
 
     def check(found: Any) -> None:
         if [meta.name for meta in found["variables"]] != variables:
