@@ -84,7 +84,7 @@ def test_the_table_has_every_figure(run):
 def test_progress_is_seen_on_standard_error(run):
     done, _ = run
     lines = done.stderr.splitlines()
-    assert lines[0] == "[1/9] 1 scalar in, 1 out"
+    assert lines[0] == "[1/9] scalars-1"
     assert len(lines) == 9
 
 

@@ -242,7 +242,8 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_on_a_terminal_is_a_line_that_lives():
+def test_progress_on_a_terminal_is_a_line_that_lives(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     stream = Terminal()
     progress = Progress(2, stream)
     progress.begin("one thing")
@@ -257,6 +258,15 @@ def test_progress_on_a_terminal_is_a_line_that_lives():
         "left out: another\n",
         "",
     ]
+
+
+def test_a_line_that_lives_does_not_wrap(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    stream = Terminal()
+    progress = Progress(1, stream)
+    progress.begin("a case")
+    progress.round(12, {"stock": 2e-3, "native": 3e-6})
+    assert stream.getvalue().endswith("\x1b[K[1/1] a case: round 12: stock")
 
 
 def test_progress_elsewhere_is_a_line_for_each():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from typing import TextIO
 
@@ -31,13 +32,13 @@ class Progress:
         self._done += 1
         width = len(str(self._total))
         self._head = f"[{self._done:>{width}}/{self._total}] {name}"
-        self._write(self._head, stays=not self._live)
+        self._write(self._fitting(self._head) if self._live else self._head, stays=not self._live)
 
     def round(self, number: int, seconds: dict[str, float]) -> None:
         """Tell the times of a round."""
         if self._live:
             times = ", ".join(f"{name} {duration(value)}" for name, value in seconds.items())
-            self._write(f"{self._head}: round {number}: {times}", stays=False)
+            self._write(self._fitting(f"{self._head}: round {number}: {times}"), stays=False)
 
     def note(self, text: str) -> None:
         """Tell something that is to stay."""
@@ -48,6 +49,11 @@ class Progress:
         if self._live:
             self._stream.write("\r\033[K")
             self._stream.flush()
+
+    @staticmethod
+    def _fitting(text: str) -> str:
+        """Cut a line to the terminal: one that wraps is not cleared by the next."""
+        return text[: shutil.get_terminal_size().columns - 1]
 
     def _write(self, text: str, stays: bool) -> None:
         begin = "\r\033[K" if self._live else ""

@@ -77,7 +77,7 @@ def run(plan: Plan, record: Record, progress: Progress) -> None:
     for cases in passes:
         with team(plan.place, plan.implementations, bool(plan.rivals)) as present:
             for case in cases:
-                progress.begin(case.title)
+                progress.begin(case.name)
                 spent.begin()
                 Measurement(plan, present, case, by_name[case.name]).take(spent, progress)
     record.seconds = round(time.perf_counter() - start, 1)
@@ -167,7 +167,7 @@ class Measurement:
                 self._varies(name)
             if key == "call":
                 seconds[name] = told["seconds"]
-        return seconds
+        return {name: seconds[name] for name, key in sides if key == "call"}
 
     def _varies(self, name: str) -> None:
         """Note that one implementation gives different values for the same call."""
