@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from gains import machine, render
+from gains import render
 from gains.cases import all_cases
 from gains.compare import Medians, judge
+
+from philote_fast.bench import machine
 
 TIMES = pytest.StashKey[dict[str, Medians]]()
 

@@ -15,7 +15,8 @@ from contextlib import suppress
 from gains import children
 from gains.flavours import FLAVOURS, NATIVE, flavoured
 from gains.subjects import SUBJECTS, make
-from gains.timing import Subject
+
+from philote_fast.bench.timing import Subject
 
 REPORT_SECONDS = 2.0
 

@@ -11,9 +11,11 @@ import json
 import sys
 from pathlib import Path
 
-from gains import machine, render
+from gains import render
 from gains.cases import all_cases
 from gains.compare import judge, run
+
+from philote_fast.bench import machine
 
 
 def arguments() -> argparse.Namespace:

@@ -13,10 +13,11 @@ import pytest
 from gains.children import Server
 from gains.flavours import PEER, STOCK, flavoured
 from gains.peer import codec
-from gains.problems import doubles, same_bits
 from gains.subjects.codec import stock_message
 from philote_mdo.general import ExplicitClient, ExplicitDiscipline
 from philote_mdo.utils.validation import PhiloteValidationError
+
+from philote_fast.bench.values import doubles, same_bits
 
 # 12 and 13 stand on the two sides of the peer's own limit for small arrays.
 SIZES = (1, 2, 12, 13, 1000, 100_000, 100_001)
@@ -64,7 +65,7 @@ def connected(flavours: Any) -> Iterator[Any]:
 
         def connect(problem: str, size: int) -> ExplicitClient:
             server = stack.enter_context(Server(server_flavour, problem, size))
-            client = ExplicitClient(stack.enter_context(grpc.insecure_channel(server.target)))
+            client = ExplicitClient(stack.enter_context(grpc.insecure_channel(server.address)))
             client.send_stream_options()
             client.run_setup()
             client.get_variable_definitions()

@@ -15,7 +15,7 @@ import grpc
 import numpy as np
 
 import philote_fast
-from philote_fast.cli.processes import ServerProcess
+from philote_fast.processes import ServerProcess
 
 FLAVOURS = ("stock", "patched", "native")
 # (client, server), stock against stock first: it is the reference.

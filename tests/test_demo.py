@@ -7,7 +7,7 @@ import pytest
 
 from philote_fast.cli.demo_discipline import SPAN, Spar, elliptic_lift
 from philote_fast.cli.demo_record import Recorder, compare
-from philote_fast.cli.processes import ChildProcess, ServerProcess
+from philote_fast.processes import ChildProcess, ServerProcess
 
 STATIONS = 30
 STOCK = {"accelerated": False}
@@ -117,7 +117,7 @@ def test_a_child_that_fails_tells_why():
 
 def test_closing_ends_a_child_that_follows_its_parent(tmp_path):
     code = (
-        "import threading; from philote_fast.cli.processes import follow_parent; follow_parent()\n"
+        "import threading; from philote_fast.processes import follow_parent; follow_parent()\n"
         "print('ready', flush=True); threading.Event().wait()"
     )
     # Elsewhere than in the checkout, whose philote_fast may have no compiled core.

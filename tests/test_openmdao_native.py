@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import philote_fast
-from philote_fast.cli.processes import ServerProcess
+from philote_fast.processes import ServerProcess
 
 from .openmdao_models import MODELS, connections
 from .peers import REFERENCE, assert_identical, channel_to, client_side

@@ -9,46 +9,14 @@ import numpy as np
 import openmdao.api as om
 from philote_mdo.general import ExplicitDiscipline
 
+from philote_fast.bench.disciplines import Sized
+
 # The doubles of each variable of `Vectors`.
 LENGTH = 1000
 
 
-class Scalars(ExplicitDiscipline):
-    """Many scalars in, as many out."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size = size
-
-    def setup(self) -> None:
-        for index in range(self.size):
-            self.add_input(f"x{index}")
-        for index in range(self.size):
-            self.add_output(f"y{index}")
-
-    def compute(self, inputs: Any, outputs: Any) -> None:
-        for index in range(self.size):
-            outputs[f"y{index}"] = inputs[f"x{index}"]
-
-
-class Diagonal(Scalars):
-    """`Scalars`, each output with its partial by the input that it copies."""
-
-    def setup_partials(self) -> None:
-        for index in range(self.size):
-            self.declare_partials(f"y{index}", f"x{index}")
-
-    def compute_partials(self, inputs: Any, partials: Any) -> None:
-        for index in range(self.size):
-            partials[f"y{index}", f"x{index}"] = inputs[f"x{index}"]
-
-
-class Vectors(ExplicitDiscipline):
+class Vectors(Sized):
     """As many vectors out as in."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size = size
 
     def setup(self) -> None:
         for index in range(self.size):

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-STOCK = "stock"
+from philote_fast.bench.flavours import NATIVE, PATCHED, RIVAL, STOCK
+
+__all__ = ["FLAVOURS", "NATIVE", "PATCHED", "PEER", "RIVAL", "STOCK", "flavoured", "server_flavour"]
+
 PEER = "peer"
-PATCHED = "patched"
-# Patched, and with channels and servers on the native transport, as under `philote-fast run`.
-NATIVE = "native"
-# Stock, in a process of its own for subjects that are not Philote's.
-RIVAL = "rival"
 FLAVOURS = (STOCK, PEER, PATCHED, NATIVE, RIVAL)
 
 _server_flavour = STOCK

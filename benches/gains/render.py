@@ -8,6 +8,8 @@ from typing import Any
 
 from gains.compare import Outcome
 from gains.model import BYTES
+from philote_fast.bench.figures import duration, number
+from philote_fast.bench.machine import tell
 
 BEGIN = "<!-- gains:begin -->"
 END = "<!-- gains:end -->"
@@ -20,19 +22,6 @@ Results = dict[str, list[Outcome]]
 def figure(value: float, unit: str) -> str:
     """Write a figure with three digits and a fitting unit."""
     return f"{value / 1e6:.3g} MB" if unit == BYTES else duration(value)
-
-
-def duration(seconds: float) -> str:
-    """Write a time."""
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
-
-
-def number(value: float) -> str:
-    """Write a ratio."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def ratio(outcome: Outcome) -> str:
@@ -92,17 +81,7 @@ def markdown(results: Results, machine: dict[str, Any]) -> str:
     heads = ("what", "figure", "against", "ratio", "target", "")
     lines = [heads, tuple("---" for _ in heads), *rows(results)]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    versions = ", ".join(f"{name} {what}" for name, what in machine["packages"].items())
-    place = (
-        f"{machine['processor']}, {machine['cores']} cores, {machine['system']},"
-        f" Python {machine['python']}; {versions}."
-    )
-    if not machine["quiet"]:
-        place += (
-            f" Provisional: the machine was busy with other work"
-            f" (load {machine['load_before']} before the run)."
-        )
-    return f"{table}\n\n{place}\n"
+    return f"{table}\n\n{tell(machine)}\n"
 
 
 def as_json(results: Results, machine: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from philote_mdo.general import ExplicitServer
 
 from gains.flavours import flavoured
 from gains.problems import PROBLEMS
+from philote_fast.processes import wait_for_parent
 
 
 def serve(problem: str, size: int) -> None:
@@ -22,7 +23,7 @@ def serve(problem: str, size: int) -> None:
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     print(port, flush=True)
-    sys.stdin.read()
+    wait_for_parent()
     server.stop(None).wait()
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 import philote_fast
-from philote_fast.cli import run
+from philote_fast.cli import bench, run
 
 # What a shell reports of a process that Ctrl-C ended.
 _INTERRUPTED = 130
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="philote-fast",
-        description="Makes philote-mdo fast: see what is patched, try it out, "
+        description="Makes philote-mdo fast: see what is patched, try it out, measure it, "
         "run your scripts on its own transport.",
     )
     parser.add_argument("--version", action="version", version=philote_fast.__version__)
@@ -68,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
         help="length of each vector that travels (default: %(default)s)",
     )
     demo.set_defaults(run=_demo)
+
+    bench.add_to(commands)
     return parser
 
 

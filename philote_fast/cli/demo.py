@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from philote_fast.cli.demo_record import Comparison, compare
-from philote_fast.cli.processes import ChildProcess, ServerProcess
+from philote_fast.processes import ChildProcess, ServerProcess
 
 _MODULES = "philote_fast.cli.demo_"
 

@@ -18,7 +18,7 @@ from scipy.interpolate import BSpline
 import philote_fast
 from philote_fast.cli.demo_discipline import elliptic_lift
 from philote_fast.cli.demo_record import Recorder
-from philote_fast.cli.processes import follow_parent
+from philote_fast.processes import follow_parent
 
 CONTROL_POINTS = 10
 RESPONSES = ("mass", "deflection", "peak_stress")

@@ -11,7 +11,7 @@ import philote_mdo.general as pmdo
 
 import philote_fast
 from philote_fast.cli.demo_discipline import SparDiscipline
-from philote_fast.cli.processes import wait_for_parent
+from philote_fast.processes import wait_for_parent
 
 
 def main(stations: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gains.subjects import calls, codec, metadata, openmdao, peak, rivals, scalars, table, threads
-from gains.timing import Subject
+from philote_fast.bench.timing import Subject
 
 SUBJECTS: dict[str, Callable[[int], Subject]] = {
     **codec.SUBJECTS,

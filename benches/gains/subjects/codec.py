@@ -10,9 +10,10 @@ import numpy as np
 import philote_mdo.generated.data_pb2 as data
 
 from gains.peer import codec as peer
-from gains.problems import destination, doubles, same_bits
-from gains.timing import Subject
+from gains.problems import destination
 from philote_fast import wire
+from philote_fast.bench.timing import Subject
+from philote_fast.bench.values import doubles, same_bits
 
 NAME = "x"
 

@@ -10,8 +10,9 @@ import philote_mdo.generated.data_pb2 as data
 import philote_mdo.utils as utils
 from philote_mdo.general import ExplicitClient, ExplicitDiscipline, ExplicitServer
 
-from gains.problems import Dynamic, Gradient
-from gains.timing import Subject
+from gains.problems import Dynamic
+from philote_fast.bench.disciplines import Gradient
+from philote_fast.bench.timing import Subject
 
 CHUNK = 1000
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from philote_mdo.openmdao import RemoteExplicitComponent
 
 from gains.components import LocalDiagonal, LocalVectors
-from gains.problems import doubles, same_bits
 from gains.subjects.calls import channel_to
-from gains.timing import Subject
+from philote_fast.bench.timing import Subject
+from philote_fast.bench.values import doubles, same_bits
 
 # Opens what a component needs, and gives what makes one.
 Source = Callable[[int, ExitStack], Callable[[], Any]]

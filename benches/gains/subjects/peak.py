@@ -14,9 +14,10 @@ from philote_mdo.general import ExplicitClient
 
 from gains.children import Server
 from gains.flavours import server_flavour
-from gains.problems import same_bits
-from gains.subjects.calls import open_channel, set_up
-from gains.timing import Subject
+from gains.subjects.calls import open_channel
+from philote_fast.bench.subjects.calls import set_up
+from philote_fast.bench.timing import Subject
+from philote_fast.bench.values import same_bits
 
 # A first call alone would not show what it leaves behind for the next.
 CALLS = 3
@@ -29,8 +30,8 @@ def peak(client_side: bool) -> Callable[[int], Subject]:
     def subject(size: int) -> Subject:
         stack = ExitStack()
         server = stack.enter_context(Server(server_flavour(), "copy", size))
-        client = set_up(ExplicitClient(open_channel(server.target, stack)))
-        watched = "self" if client_side else server.process.pid
+        client = set_up(ExplicitClient(open_channel(server.address, stack)))
+        watched = "self" if client_side else server.pid
         values = np.arange(size, dtype=np.float64)
         inputs = {"x": values}
         # In the client the input array is there before the call, as it is for a user.

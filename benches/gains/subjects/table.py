@@ -9,11 +9,13 @@ import numpy as np
 import philote_mdo.generated.data_pb2 as data
 from philote_mdo.general import ExplicitServer
 
-from gains.problems import Gradient, destination, doubles, same_bits
+from gains.problems import destination
 from gains.subjects.codec import encoded
 from gains.subjects.scalars import encode_peer, variables
-from gains.timing import Subject
 from philote_fast import _core
+from philote_fast.bench.disciplines import Gradient
+from philote_fast.bench.timing import Subject
+from philote_fast.bench.values import doubles, same_bits
 
 # No variable here is cut into chunks.
 NUM_DOUBLE = 10_000_000

@@ -28,10 +28,18 @@ class ChildProcess:
         Whether an import of ``philote_fast`` in the child patches ``philote_mdo``.
     cwd : str, optional
         The directory in which the child runs.
+    single_threaded : bool, optional
+        Whether the libraries of linear algebra are held to one thread. Sums are then of one order,
+        whatever the cores are doing, and runs can be compared bit for bit.
     """
 
     def __init__(
-        self, command: Sequence[str], *, accelerated: bool, cwd: str | None = None
+        self,
+        command: Sequence[str],
+        *,
+        accelerated: bool,
+        cwd: str | None = None,
+        single_threaded: bool = True,
     ) -> None:
         self._errors = tempfile.TemporaryFile(  # noqa: SIM115 - closed by close()
             mode="a+", encoding="utf-8", errors="replace"
@@ -47,8 +55,7 @@ class ChildProcess:
                 **os.environ,
                 "PHILOTE_FAST": "1" if accelerated else "0",
                 "OPENMDAO_REPORTS": "0",
-                # Sums of one order, whatever the cores are doing: runs are compared bit for bit.
-                "OMP_NUM_THREADS": "1",
+                **({"OMP_NUM_THREADS": "1"} if single_threaded else {}),
             },
             # Ctrl-C then reaches the parent alone, which closes its children in order.
             start_new_session=True,

@@ -6,6 +6,7 @@ import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 PACKAGES = ("philote-fast", "philote-mdo", "grpcio", "protobuf", "numpy")
 # A load above this share of the cores, before the run has made any, is somebody else's.
@@ -35,7 +36,7 @@ def load() -> float:
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
-def describe() -> dict[str, object]:
+def describe() -> dict[str, Any]:
     """Describe the machine as it is now; call before measuring, for the load to be others'."""
     return {
         "processor": processor(),
@@ -46,3 +47,18 @@ def describe() -> dict[str, object]:
         "load_before": round(load(), 2),
         "quiet": load() <= QUIET * cores(),
     }
+
+
+def tell(machine: dict[str, Any]) -> str:
+    """Say in a sentence or two where figures were taken."""
+    versions = ", ".join(f"{name} {what}" for name, what in machine["packages"].items())
+    told = (
+        f"{machine['processor']}, {machine['cores']} cores, {machine['system']}, "
+        f"Python {machine['python']}; {versions}."
+    )
+    if not machine["quiet"]:
+        told += (
+            " Provisional: the machine was busy with other work "
+            f"(load {machine['load_before']} before the run)."
+        )
+    return told
