@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
 
-# A sample lasts about this long: the clock's grain weighs nothing, and a case takes many samples,
-# so that an interruption spoils few of them and the median none.
-SAMPLE_SECONDS = 2e-3
+# A sample lasts about this long: calls in a row, as an optimiser makes them, not one on cold caches
+# after another side's turn; and a case takes many samples, so that an interruption spoils few of
+# them and the median none.
+SAMPLE_SECONDS = 10e-3
 MOST_RUNS = 1_000_000
 
 

@@ -7,8 +7,11 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-/// For so long a thread looks before it sleeps. A call of a few scalars is answered in half of it.
-const SHORT: Duration = Duration::from_micros(250);
+/// For so long a thread looks before it sleeps: a call of a hundred scalars is answered in a fifth of it.
+const SHORT: Duration = Duration::from_micros(500);
+
+/// What sleeping adds to a wait that would have been short.
+const SLEPT: Duration = Duration::from_micros(100);
 
 /// So many long waits in a row, and the next one is slept through.
 const TRIES: u8 = 2;
@@ -40,7 +43,7 @@ impl Eager {
 
     /// Takes notice of how long a wait was.
     pub(super) fn waited(&self, time: Duration) {
-        let long = if time <= SHORT {
+        let long = if time <= SHORT + SLEPT {
             0
         } else {
             TRIES.min(self.long.load(Ordering::Relaxed) + 1)
@@ -87,7 +90,7 @@ mod tests {
         assert_eq!(looks(&eager, LONG), 0);
         eager.waited(LONG);
         assert_eq!(looks(&eager, LONG), 0);
-        eager.waited(SHORT);
+        eager.waited(SHORT + SLEPT);
         assert!(looks(&eager, LONG) > 0);
     }
 
