@@ -19,7 +19,8 @@ from philote_fast.patches.serving import (
 
 
 def _compute_function(server: Any, request: Request) -> Any:
-    outputs: dict[str, Any] = {}
+    # Kept with the request, whose arrays are freed when the caller has its answer.
+    outputs = request.outputs
     discrete_outputs: dict[str, Any] = {}
     if has_discrete(server, request):
         server._discipline.compute(

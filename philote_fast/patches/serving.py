@@ -78,16 +78,17 @@ def serve(
     """
     if not hooks_untouched():
         return _serialized(_serve_by_stock(server, rpc, requests, context))
-    written = _serve(server, rpc, _receive, (requests, to), context)
-    return iter(()) if to is not None or written is None else iter(written)
+    served = _serve(server, rpc, _receive, (requests, to), context)
+    return iter(()) if to is not None or served is None else iter(served[1])
 
 
 def _serve(
     server: Any, rpc: Rpc, receive: Callable[..., Request], source: tuple[Any, ...], context: Any
-) -> Any:
+) -> tuple[Request, Any] | None:
     """Receive, compute and write the reply, or abort the call as stock does."""
     try:
-        return rpc.compute(server, receive(server, rpc, *source))
+        request = receive(server, rpc, *source)
+        return request, rpc.compute(server, request)
     except PhiloteValidationError as error:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
     except Exception as error:
@@ -136,11 +137,10 @@ def raw_factory(rpc: Rpc) -> Callable[[Any], Callable[[Iterable[bytes], Any], It
                 responses = _serialized(_serve_by_stock(server, rpc, taken, context))
             return responses if call is not None else send_all(original(context), responses)
 
-        def whole(call: Any, context: Any) -> bool:
+        def whole(call: Any, context: Any) -> Any:
             if not (untouched(server, rpc.name, *_METHODS) and hooks_untouched()):
-                return False
-            _serve(server, rpc, _receive_by_slot, (call, call), context)
-            return True
+                return None
+            return _serve(server, rpc, _receive_by_slot, (call, call), context)
 
         behaviour.whole = whole  # type: ignore[attr-defined]
         return behaviour

@@ -41,8 +41,9 @@ class Method(NamedTuple):
     #: A pool that the behaviour runs in rather than in the server's.
     pool: Any
     #: The behaviour's ``whole``, if it has one: it takes the call and the context, reads the
-    #: requests and sends the responses itself, and says whether it has done so.
-    whole: Callable[[NativeServerCall, Context], bool] | None
+    #: requests and sends the responses itself. None: it has not done so; anything else is kept
+    #: until the caller has been answered, since it may take long to be freed.
+    whole: Callable[[NativeServerCall, Context], Any] | None
 
 
 def method_of(handler: grpc.RpcMethodHandler) -> Method:
@@ -140,11 +141,11 @@ def run(method: Method, call: NativeServerCall) -> None:
 def _answer(method: Method, call: NativeServerCall, context: Context) -> None:
     if method.whole is not None:
         try:
-            answered = method.whole(call, context)
+            kept = method.whole(call, context)
         except Exception as error:
             _fail(error, context, _CALLING)
             return
-        if answered:
+        if kept is not None:
             context.finish()
             return
     argument: Any
