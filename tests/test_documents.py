@@ -1,5 +1,6 @@
 """Every code block of README.md and docs/ does what its document says."""
 
+import os
 import re
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 
 from . import certificates, documents
 from .document_runner import Runner
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the commands are for a POSIX shell")
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])

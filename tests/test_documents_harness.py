@@ -1,11 +1,14 @@
 """The harness of test_documents.py finds what is wrong with a document."""
 
+import os
 import textwrap
 
 import pytest
 
 from . import documents
 from .document_runner import Runner
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the commands are for a POSIX shell")
 
 GOOD = """
     A server, `wing.py`:
