@@ -41,9 +41,9 @@ def test_it_is_not_written_down_elsewhere():
     assert [path for path, text in texts.items() if literal.search(text)] == []
 
 
-def test_the_command_and_the_status_tell_it():
+def test_the_command_and_the_status_tell_it(tmp_path):
     command = [sys.executable, "-m", "philote_fast", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == f"{declared()}\n"
     assert philote_fast.status().version == declared()
 
