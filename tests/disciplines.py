@@ -1,5 +1,6 @@
 """Disciplines that tests serve from a process of their own (see serve.py)."""
 
+import os
 import time
 
 import numpy as np
@@ -59,3 +60,14 @@ class Slow(pmdo.ExplicitDiscipline):
 
     def compute(self, inputs, outputs):
         time.sleep(60)
+
+
+class Dying(pmdo.ExplicitDiscipline):
+    """Ends its process where another would compute."""
+
+    def setup(self):
+        self.add_input("x")
+        self.add_output("y")
+
+    def compute(self, inputs, outputs):
+        os._exit(3)
