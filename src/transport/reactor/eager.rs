@@ -22,8 +22,7 @@ const TRIES: u8 = 2;
 /// Who comes back from letting others run after so long has met some that want the core for themselves.
 const AWAY: Duration = Duration::from_micros(250);
 
-/// For so long every wait is slept through then; twice as long each time
-/// that it happens again.
+/// For so long every wait is slept through then; twice as long each time that it happens again.
 const REST: Duration = Duration::from_millis(20);
 
 /// No rest is longer; and where it has not happened again for so long, the next one is short.
