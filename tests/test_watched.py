@@ -19,9 +19,19 @@ from philote_fast.patches.watched import Watched
 from . import local
 from .made import Explicit
 
+
+def _rest_after_a_change(items: Any) -> Any:
+    steps = iter(items)
+    first = next(steps)
+    items.insert(0, 8)
+    return [first, *steps]
+
+
 #: What can be done with a list, so that its items are compared with a plain list's afterwards.
 OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "add": lambda items: operator.add(items, [9]),
+    "add a number": lambda items: operator.add(items, 9),
+    "add to": lambda items: operator.add([9], items),
     "append": lambda items: items.append(9),
     "clear": lambda items: items.clear(),
     "contains": lambda items: 2 in items,
@@ -50,12 +60,14 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "repr": repr,
     "reverse": lambda items: items.reverse(),
     "reversed": lambda items: list(reversed(items)),
+    "rest after a change": _rest_after_a_change,
     "right multiply": lambda items: 2 * items,
     "set": lambda items: operator.setitem(items, 1, 9),
     "set slice": lambda items: operator.setitem(items, slice(1, 3), [9]),
     "slice": lambda items: items[1:3],
     "sort": lambda items: items.sort(),
     "sorted": sorted,
+    "sum": lambda items: sum([items, items], []),  # noqa: RUF017  as a user may
     "tuple": tuple,
     "unequal": lambda items: items != [3, 1, 2, 1],
     "unpack": lambda items: [*items],
@@ -183,9 +195,11 @@ def _by_sort(metadata: Any) -> None:
 
 EDITS: dict[str, Callable[[Any], Any]] = {
     "by index": lambda metadata: operator.setitem(metadata[0].shape, 0, 5),
+    "by list and": lambda metadata: operator.setitem(operator.add([], metadata)[0].shape, 0, 5),
     "by loop": _by_loop,
     "by filter": _by_filter,
     "by sort": _by_sort,
+    "by sum": lambda metadata: operator.setitem((Watched() + metadata)[0].shape, 0, 5),
     "by slice": lambda metadata: operator.setitem(metadata[:][0].shape, 0, 5),
     "by copy": lambda metadata: operator.setitem([*metadata][-1].shape, 0, 5),
     "by reversed": lambda metadata: operator.setitem(next(reversed(metadata)).shape, 0, 5),

@@ -3,6 +3,7 @@
 import contextlib
 import re
 import threading
+import tracemalloc
 from concurrent import futures
 
 import grpc
@@ -112,6 +113,53 @@ def test_a_request_over_the_limit_is_not_sent():
             client.run_compute(ones(a=2, b=200))
         assert info.value.__cause__.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         assert replies.requests == []
+
+
+class Begun(made.Replies):
+    """Counts the calls of which anything has come, and keeps nothing of them."""
+
+    count = 0
+
+    def answer(self, requests, context):
+        self.count += 1
+        for _ in requests:
+            pass
+        yield from made.serialized(*self)
+
+
+@contextlib.contextmanager
+def begun(*options):
+    """A server that counts, and a client of it that knows the output alone."""
+    replies = Begun()
+    replies.append(output("f", [1.0, 1.0]))
+    with (
+        made.hostile(replies) as (address, _),
+        philote_fast.insecure_channel(address, options) as channel,
+    ):
+        client = pmdo.ExplicitClient(channel)
+        client._var_meta[:] = [data.VariableMetaData(type=data.kOutput, name="f", shape=[2])]
+        yield client, replies
+
+
+def test_of_a_large_request_over_the_limit_nothing_is_sent():
+    with begun(("grpc.max_send_message_length", 500_000)) as (client, replies):
+        with pytest.raises(PhiloteServerError, match="Sent message larger than max"):
+            client.run_compute(ones(a=50_000, b=100_000))
+        client.run_compute(ones(a=50_000, b=50_000))
+        assert replies.count == 1
+
+
+def test_of_many_arrays_that_are_converted_few_are_there_at_once():
+    size, count = 500_000, 40
+    given = np.ones(size, "f4")
+    with begun() as (client, _):
+        tracemalloc.start()
+        try:
+            client.run_compute({f"x{at}": given for at in range(count)})
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < size * count * 8 / 2
 
 
 @contextlib.contextmanager

@@ -55,6 +55,12 @@ impl<'py> Values<'py> {
         self.count == 0
     }
 
+    /// Whether they lie in `array`, and were not converted.
+    #[must_use]
+    pub fn are_those_of(&self, array: &Bound<'_, PyAny>) -> bool {
+        self.owner.is(array)
+    }
+
     /// The doubles, eight bytes each.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

@@ -14,6 +14,7 @@ use super::discrete::to_value;
 use super::errors::{validation, wrong_dtype};
 use super::sink::Sink;
 use crate::table::{Headers, Role, Slot, kind, label, write_header};
+use crate::transport::writer::WHOLE;
 use crate::wire;
 
 /// Whether a variable may be sent that the table does not know.
@@ -29,14 +30,19 @@ pub enum Declared {
 /// gives: they are small, or there is little to gain beside them.
 const FEW: usize = 64;
 
+/// What a message has beside its names and values, at most: tags, lengths, the range and the type.
+const HEADER: usize = 96;
+
 /// Variables or partials that are given together.
 struct Batch<'r, 'n, 'py> {
     role: &'r Role,
     headers: Arc<Headers>,
     declared: Declared,
-    is_small: bool,
-    /// What is kept until all have been checked.
+    /// Whether what is checked is kept until all have been.
+    keeps: bool,
     checked: Vec<Given<'n, 'py>>,
+    /// How many bytes of what is kept lie in memory of their own, since they had to be converted.
+    converted: usize,
 }
 
 impl<'r> Batch<'r, '_, '_> {
@@ -45,8 +51,9 @@ impl<'r> Batch<'r, '_, '_> {
             role,
             headers,
             declared,
-            is_small: count <= FEW,
+            keeps: count <= FEW,
             checked: Vec::new(),
+            converted: 0,
         }
     }
 }
@@ -90,7 +97,7 @@ impl<'a, 'py> Outbox<'a, 'py> {
         for (at, (key, value)) in values.iter().enumerate() {
             self.one(&mut batch, at, text(key)?, Cow::Borrowed(""), value)?;
         }
-        self.rest(&batch, last)
+        self.rest(&mut batch, last)
     }
 
     /// Writes the values of every variable of a role, of which `places` tells where each lies in `values`. `last`:
@@ -104,7 +111,9 @@ impl<'a, 'py> Outbox<'a, 'py> {
     ) -> PyResult<()> {
         let headers = self.headers(role)?;
         if last {
-            self.sink.settled();
+            let sizes = role.slots().iter().zip(places);
+            let sizes = sizes.map(|(slot, place)| self.at_most(slot.name.len(), place.len()));
+            self.sink.settled(sizes.max().unwrap_or(0));
         }
         for (at, place) in places.iter().enumerate() {
             self.entries(role, &headers, at, part(values.bytes(), place))?;
@@ -121,7 +130,7 @@ impl<'a, 'py> Outbox<'a, 'py> {
         for (at, ((function, variable), (_, value))) in keys.iter().zip(partials).enumerate() {
             self.one(&mut batch, at, text(function)?, text(variable)?, value)?;
         }
-        self.rest(&batch, true)
+        self.rest(&mut batch, true)
     }
 
     /// Writes a variable or partial that has place `at` among those of the batch, or keeps it until all are checked.
@@ -136,14 +145,23 @@ impl<'a, 'py> Outbox<'a, 'py> {
     ) -> PyResult<()> {
         let values = self.values(batch.role.kind(), &name, &subname, value)?;
         let slot = self.slot(batch, at, &name, &subname, value, values.len())?;
-        if batch.is_small {
+        if batch.keeps {
+            if !values.are_those_of(value) {
+                batch.converted += values.bytes().len();
+            }
             batch.checked.push(Given {
                 name,
                 subname,
                 values,
                 slot,
             });
-            return Ok(());
+            // So many leave on the way, and their memory is free again.
+            batch.keeps = batch.converted <= WHOLE;
+            return if batch.keeps {
+                Ok(())
+            } else {
+                self.rest(batch, false)
+            };
         }
         match slot {
             Some(slot) => self.entries(batch.role, &batch.headers, slot, values.bytes()),
@@ -152,11 +170,11 @@ impl<'a, 'py> Outbox<'a, 'py> {
     }
 
     /// Writes what was kept. `last`: nothing follows it.
-    fn rest(&mut self, batch: &Batch<'_, '_, 'py>, last: bool) -> PyResult<()> {
+    fn rest(&mut self, batch: &mut Batch<'_, '_, 'py>, last: bool) -> PyResult<()> {
         if last {
-            self.sink.settled();
+            self.sink.settled(self.largest(batch));
         }
-        for given in &batch.checked {
+        for given in batch.checked.drain(..) {
             let bytes = given.values.bytes();
             match given.slot {
                 Some(slot) => self.entries(batch.role, &batch.headers, slot, bytes)?,
@@ -164,6 +182,21 @@ impl<'a, 'py> Outbox<'a, 'py> {
             }
         }
         Ok(())
+    }
+
+    /// What no message of what was kept is larger than.
+    fn largest(&self, batch: &Batch<'_, '_, 'py>) -> usize {
+        let sizes = batch.checked.iter().map(|given| {
+            let names = given.name.len() + given.subname.len();
+            self.at_most(names, given.values.len())
+        });
+        sizes.max().unwrap_or(0)
+    }
+
+    /// What no message of `count` values is larger than.
+    fn at_most(&self, names: usize, count: usize) -> usize {
+        let values = count.min(self.chunk).saturating_mul(size_of::<f64>());
+        values.saturating_add(names + HEADER)
     }
 
     /// Writes discrete values.

@@ -16,8 +16,9 @@ pub trait Sink {
     /// Takes one message: all of `parts`, one after the other, as they are at this moment.
     fn message(&mut self, py: Python<'_>, parts: &[&[u8]]) -> PyResult<()>;
 
-    /// Nothing that follows can be refused: it may leave while the rest is being written.
-    fn settled(&mut self) {}
+    /// Nothing that follows can be refused, unless for its size, which is `largest` at most: it may leave while the rest
+    /// is being written.
+    fn settled(&mut self, _largest: usize) {}
 }
 
 /// Lets `write` write messages to `to`, a native call, which has sent them when this returns; or else to a list.
@@ -111,7 +112,7 @@ impl Sink for Sending {
         Ok(())
     }
 
-    fn settled(&mut self) {
-        self.writer.settled();
+    fn settled(&mut self, largest: usize) {
+        self.writer.settled(largest);
     }
 }

@@ -68,12 +68,30 @@ pub struct Reactor {
     alarm: AtomicU64,
     origin: Instant,
     standby: Standby,
-    eager: Eager,
 }
 
 struct Baton {
     poll: mio::Poll,
     events: Events,
+    eager: Eager,
+}
+
+impl Baton {
+    fn poll(&mut self, now: Instant, wait: Duration) -> io::Result<()> {
+        let Self {
+            poll,
+            events,
+            eager,
+        } = self;
+        let look = || {
+            let polled = poll.poll(events, Some(Duration::ZERO));
+            (polled.is_err() || !events.is_empty()).then_some(polled)
+        };
+        let found = eager.look(now, wait, look, std::thread::yield_now);
+        let polled = found.unwrap_or_else(|| poll.poll(events, Some(wait)));
+        eager.waited(now.elapsed());
+        polled
+    }
 }
 
 impl Reactor {
@@ -89,6 +107,7 @@ impl Reactor {
             baton: Mutex::new(Baton {
                 poll,
                 events: Events::with_capacity(EVENTS),
+                eager: Eager::default(),
             }),
             registry,
             waker,
@@ -99,7 +118,6 @@ impl Reactor {
             alarm: AtomicU64::new(NEVER),
             origin: Instant::now(),
             standby: Standby::default(),
-            eager: Eager::default(),
         }))
     }
 
@@ -238,7 +256,7 @@ impl Reactor {
         if !signal.drive(&self.waker) {
             return true;
         }
-        let polled = self.poll(baton, now, wait);
+        let polled = baton.poll(now, wait);
         signal.awake();
         if polled.is_err() {
             return false;
@@ -250,17 +268,6 @@ impl Reactor {
         }
         self.see_to_the_rest();
         true
-    }
-
-    fn poll(&self, baton: &mut Baton, now: Instant, wait: Duration) -> io::Result<()> {
-        let Baton { poll, events } = baton;
-        let found = self.eager.look(wait, || {
-            let polled = poll.poll(events, Some(Duration::ZERO));
-            (polled.is_err() || !events.is_empty()).then_some(polled)
-        });
-        let polled = found.unwrap_or_else(|| poll.poll(events, Some(wait)));
-        self.eager.waited(now.elapsed());
-        polled
     }
 
     /// What the system has no event for.

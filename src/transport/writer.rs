@@ -45,9 +45,10 @@ impl Writer {
         }
     }
 
-    /// Says that nothing that is added from now on can be refused: it may leave before the last message is added.
-    pub fn settled(&mut self) {
-        self.settled = true;
+    /// Says that nothing that is added from now on can be refused, unless for its size, and that no message is larger
+    /// than `largest`: where that may be sent, it may leave before the last message is added.
+    pub fn settled(&mut self, largest: usize) {
+        self.settled = self.refused.is_none() && self.framer.takes(largest);
     }
 
     /// Adds the message that is made of `parts`. True where what has been added must be sent before more is.
@@ -278,7 +279,7 @@ mod tests {
         let values: Vec<Vec<u8>> = (0..9_u8).map(|n| vec![n; 2 * SEGMENT]).collect();
         assert!(!writer.add(&[&values[0]], &call));
         assert!(call.sent().is_empty(), "nothing said that it may leave");
-        writer.settled();
+        writer.settled(2 * SEGMENT);
         for value in &values[1..] {
             // The fake takes a segment every second time; nobody waits for it.
             assert!(!writer.add(&[value], &call));
@@ -301,6 +302,22 @@ mod tests {
         let refused = *call.refused.lock().expect("not poisoned");
         let expected = FramingError::TooLargeToSend { size: 4, limit: 3 };
         assert_eq!(refused, Some(expected));
+    }
+
+    #[test]
+    fn nothing_leaves_early_where_a_message_may_be_too_large() {
+        let call = Fake::default();
+        let mut writer = Writer::new(framer(2 * SEGMENT));
+        let large = vec![1; 2 * SEGMENT];
+        writer.settled(2 * SEGMENT + 1);
+        for _ in 0..3 {
+            writer.add(&[&large], &call);
+        }
+        assert!(call.sent().is_empty());
+        writer.add(&[&large, b"one more"], &call);
+        finish(&mut writer, &call, true);
+        assert!(call.sent().is_empty());
+        assert!(!call.is_whole());
     }
 
     #[test]

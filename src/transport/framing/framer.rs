@@ -69,9 +69,15 @@ impl Framer {
         self.compressed(parts, Some(filled))
     }
 
+    /// Whether a message of `size` bytes may be sent.
+    #[must_use]
+    pub fn takes(&self, size: usize) -> bool {
+        size <= self.limit
+    }
+
     fn compressed(&mut self, parts: &[&[u8]], filled: Filled<'_>) -> Result<(), FramingError> {
         let size = parts.iter().map(|part| part.len()).sum();
-        if size > self.limit {
+        if !self.takes(size) {
             return Err(FramingError::TooLargeToSend {
                 size,
                 limit: self.limit,

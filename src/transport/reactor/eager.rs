@@ -3,8 +3,11 @@
 //! To wake a sleeping core takes 25 to 35 us on many machines: longer than a small call needs for all else. So a thread
 //! that waits looks again for a short while before it sleeps, where the last waits were that short. It holds nothing
 //! meanwhile and lets others run. Where waits take longer, which is seen after two, it sleeps at once, as ever.
+//!
+//! Where other processes want all cores, who lets them run comes back after milliseconds, and who sleeps is woken before
+//! them. That is seen when it happens, and then every wait is slept through for some time.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::mem;
 use std::time::{Duration, Instant};
 
 /// For so long a thread looks before it sleeps: a call of a hundred scalars is answered in a fifth of it.
@@ -16,39 +19,73 @@ const SLEPT: Duration = Duration::from_micros(100);
 /// So many long waits in a row, and the next one is slept through.
 const TRIES: u8 = 2;
 
+/// Who comes back from letting others run after so long has met some that want the core for themselves.
+const AWAY: Duration = Duration::from_micros(250);
+
+/// For so long every wait is slept through then; twice as long each time that it happens again.
+const REST: Duration = Duration::from_millis(20);
+
+/// No rest is longer; and where it has not happened again for so long, the next one is short.
+const LONGEST_REST: Duration = Duration::from_secs(5);
+
 /// What the last waits were like.
 #[derive(Debug, Default)]
 pub(super) struct Eager {
     /// How many long ones there were since the last short one, up to `TRIES`.
-    long: AtomicU8,
+    long: u8,
+    rest: Duration,
+    rests_until: Option<Instant>,
 }
 
 impl Eager {
-    /// Looks until there is something or `wait` is over, and tells how long: None where it is better to sleep.
-    pub(super) fn look<T>(&self, wait: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-        if self.long.load(Ordering::Relaxed) >= TRIES {
+    /// Looks from `now` on until there is something or `wait` is over, and tells how long: None where it is better to
+    /// sleep. `others` are let run between two looks.
+    pub(super) fn look<T>(
+        &mut self,
+        mut now: Instant,
+        wait: Duration,
+        mut look: impl FnMut() -> Option<T>,
+        others: impl Fn(),
+    ) -> Option<T> {
+        if self.long >= TRIES || self.rests_until.is_some_and(|end| now < end) {
             return None;
         }
-        let ends = Instant::now() + SHORT.min(wait);
+        let ends = now + SHORT.min(wait);
         loop {
             if let Some(found) = look() {
                 return Some(found);
             }
-            if Instant::now() >= ends {
+            if now >= ends {
                 return None;
             }
-            std::thread::yield_now();
+            others();
+            let before = mem::replace(&mut now, Instant::now());
+            if now.duration_since(before) > AWAY {
+                self.take_a_rest(now);
+                return None;
+            }
         }
     }
 
     /// Takes notice of how long a wait was.
-    pub(super) fn waited(&self, time: Duration) {
-        let long = if time <= SHORT + SLEPT {
+    pub(super) fn waited(&mut self, time: Duration) {
+        self.long = if time <= SHORT + SLEPT {
             0
         } else {
-            TRIES.min(self.long.load(Ordering::Relaxed) + 1)
+            TRIES.min(self.long + 1)
         };
-        self.long.store(long, Ordering::Relaxed);
+    }
+
+    fn take_a_rest(&mut self, now: Instant) {
+        let again = self
+            .rests_until
+            .is_some_and(|end| now.duration_since(end) < LONGEST_REST);
+        self.rest = if again {
+            LONGEST_REST.min(2 * self.rest)
+        } else {
+            REST
+        };
+        self.rests_until = Some(now + self.rest);
     }
 }
 
@@ -58,45 +95,81 @@ mod tests {
 
     const LONG: Duration = Duration::from_millis(10);
 
-    /// How often it looks in vain before it sleeps.
-    fn looks(eager: &Eager, wait: Duration) -> usize {
+    /// How often it looks in vain before it sleeps, where others run for `theirs` between two looks.
+    fn looks_beside(eager: &mut Eager, wait: Duration, theirs: Duration) -> usize {
         let mut looks = 0;
-        let found: Option<()> = eager.look(wait, || {
-            looks += 1;
-            None
-        });
+        let found: Option<()> = eager.look(
+            Instant::now(),
+            wait,
+            || {
+                looks += 1;
+                None
+            },
+            || std::thread::sleep(theirs),
+        );
         assert_eq!(found, None);
         looks
+    }
+
+    fn looks(eager: &mut Eager, wait: Duration) -> usize {
+        looks_beside(eager, wait, Duration::ZERO)
     }
 
     #[test]
     fn finds_what_comes_soon() {
         let mut looks = 0;
-        let found = Eager::default().look(LONG, || {
-            looks += 1;
-            (looks == 2).then_some("here")
-        });
+        let found = Eager::default().look(
+            Instant::now(),
+            LONG,
+            || {
+                looks += 1;
+                (looks == 2).then_some("here")
+            },
+            || {},
+        );
         // A slow machine may look once only.
         assert!(found == Some("here") || looks == 1);
     }
 
     #[test]
     fn sleeps_at_once_after_long_waits_until_a_short_one() {
-        let eager = Eager::default();
+        let mut eager = Eager::default();
         for _ in 0..TRIES {
-            assert!(looks(&eager, LONG) > 0);
+            eager.rests_until = None;
+            assert!(looks(&mut eager, LONG) > 0);
             eager.waited(LONG);
         }
-        assert_eq!(looks(&eager, LONG), 0);
+        eager.rests_until = None;
+        assert_eq!(looks(&mut eager, LONG), 0);
         eager.waited(LONG);
-        assert_eq!(looks(&eager, LONG), 0);
+        assert_eq!(looks(&mut eager, LONG), 0);
         eager.waited(SHORT + SLEPT);
-        assert!(looks(&eager, LONG) > 0);
+        assert!(looks(&mut eager, LONG) > 0);
     }
 
     #[test]
     fn no_look_lasts_longer_than_the_wait() {
-        let eager = Eager::default();
-        assert_eq!(looks(&eager, Duration::ZERO), 1);
+        let mut eager = Eager::default();
+        assert_eq!(looks(&mut eager, Duration::ZERO), 1);
+    }
+
+    #[test]
+    fn sleeps_at_once_for_some_time_where_others_have_the_core() {
+        let mut eager = Eager::default();
+        let mut last = Duration::ZERO;
+        for _ in 0..12 {
+            assert_eq!(looks_beside(&mut eager, LONG, LONG), 1);
+            assert!(eager.rest > last || eager.rest == LONGEST_REST);
+            last = eager.rest;
+            // Short waits make no difference.
+            eager.waited(SHORT);
+            eager.rests_until = Some(Instant::now() + LONGEST_REST);
+            assert_eq!(looks(&mut eager, LONG), 0);
+            eager.rests_until = Some(Instant::now());
+        }
+        assert_eq!(last, LONGEST_REST);
+        eager.rests_until = Instant::now().checked_sub(2 * LONGEST_REST);
+        assert_eq!(looks_beside(&mut eager, LONG, LONG), 1);
+        assert_eq!(eager.rest, REST);
     }
 }
