@@ -11,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from gains import render
+from gains import blocks, render
 from gains.cases import all_cases
 from gains.compare import judge, run
 
@@ -27,10 +27,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table to FILE")
     parser.add_argument(
-        "--readme",
+        "--document",
         type=Path,
         metavar="FILE",
-        help=f"replace the block between {render.BEGIN} and {render.END} in FILE",
+        help=f"replace the block {render.BLOCK!r} in FILE",
     )
     return parser.parse_args()
 
@@ -48,6 +48,8 @@ def measure(only: str, quick: bool) -> render.Results:
 def main() -> int:
     """Measure, write what is asked for, and give the exit code."""
     options = arguments()
+    if options.document:
+        blocks.check(options.document, render.BLOCK)
     here = machine.describe()
     results = measure(options.only, options.quick)
     table = render.markdown(results, here)
@@ -57,9 +59,8 @@ def main() -> int:
     if options.json:
         text = json.dumps(render.as_json(results, here), indent=1)
         options.json.write_text(text + "\n", encoding="utf-8")
-    if options.readme:
-        document = options.readme.read_text(encoding="utf-8")
-        options.readme.write_text(render.into(document, table), encoding="utf-8")
+    if options.document:
+        blocks.fill(options.document, {render.BLOCK: table})
     missed = render.missed(results)
     for line in missed:
         print(f"missed: {line}", file=sys.stderr)

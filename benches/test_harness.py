@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import grpc
 import pytest
-from gains import render
+from gains import blocks, render
 from gains.cases import all_cases
 from gains.children import Server, Worker, running
 from gains.compare import judge
@@ -42,15 +44,30 @@ def test_bytes_are_written_as_bytes() -> None:
     assert "| a: 30 MB | b: 200 MB | 0.15 times the memory | at most 0.5 | met |" in table
 
 
-def test_the_block_of_a_document_is_replaced() -> None:
-    document = f"head\n{render.BEGIN}\nold\n{render.END}\ntail\n"
-    once = render.into(document, "new")
-    assert "old" not in once
-    assert once.startswith("head\n")
-    assert once.endswith("tail\n")
-    assert render.into(once, "new") == once
-    with pytest.raises(ValueError, match="no lines"):
-        render.into("nothing here", "new")
+def test_the_block_of_a_document_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "document.md"
+    others = "<!-- others:begin -->\nkept\n<!-- others:end -->"
+    path.write_text(f"head\n<!-- ours:begin -->\nold\n<!-- ours:end -->\n{others}\ntail\n")
+    blocks.check(path, "ours", "others")
+    blocks.fill(path, {"ours": "new and longer"})
+    once = path.read_text()
+    expected = "<!-- ours:begin -->\n\nnew and longer\n\n<!-- ours:end -->"
+    assert once == f"head\n{expected}\n{others}\ntail\n"
+    blocks.fill(path, {"ours": "new and longer"})
+    assert path.read_text() == once
+    blocks.fill(path, {"ours": ""})
+    assert "new" not in path.read_text()
+
+
+def test_a_document_without_the_block_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "document.md"
+    path.write_text("<!-- ours:begin -->\nnever ended\n")
+    for refused in (blocks.check, lambda path, name: blocks.fill(path, {name: "new"})):
+        with pytest.raises(BenchError, match=r"document\.md: there are no lines <!-- ours:begin"):
+            refused(path, "ours")
+    assert path.read_text() == "<!-- ours:begin -->\nnever ended\n"
+    with pytest.raises(BenchError, match=r"cannot change .*absent\.md: No such file"):
+        blocks.check(tmp_path / "absent.md", "ours")
 
 
 def test_the_table_names_what_is_missed() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from philote_fast.bench.children import AgentProcess, AskedProcess
-from philote_fast.bench.flavours import RIVAL
+from philote_fast.bench.flavours import RIVAL, accelerated
 from philote_fast.processes import ChildProcess, ServerProcess
 
 # The folder of this package: `-m` finds it there, and philote_fast where it is installed.
@@ -42,7 +43,20 @@ class Server(_Counted, ServerProcess):
         super().__init__(command, accelerated=True, cwd=HOME)
 
 
-class Worker(_Counted, AskedProcess):
+class _Asked(_Counted, AskedProcess):
+    """A child that can be asked as soon as it is entered."""
+
+    def __enter__(self) -> Any:
+        super().__enter__()
+        try:
+            self.ready()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+
+class Worker(_Asked):
     """A process of one flavour that prepares subjects and times them when asked."""
 
     def __init__(self, flavour: str, server_flavour: str, memory: str) -> None:
@@ -50,10 +64,14 @@ class Worker(_Counted, AskedProcess):
         command = _command("worker", flavour, server_flavour, memory)
         super().__init__(command, accelerated=True, cwd=HOME)
 
-    def __enter__(self) -> Worker:
-        super().__enter__()
-        self.ready()
-        return self
+
+class Profiled(_Asked):
+    """A process of one flavour that serves or calls, under a profiler's command line or none."""
+
+    def __init__(self, flavour: str, under: Sequence[str] = ()) -> None:
+        self.title = flavour
+        command = [*under, *_command("profiled", flavour)]
+        super().__init__(command, accelerated=accelerated(flavour), cwd=HOME)
 
 
 class Rival(_Counted, AgentProcess):

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from gains.blocks import table
 from gains.compare import Outcome
 from gains.model import BYTES
 from philote_fast.bench.figures import duration, number
 from philote_fast.bench.machine import tell
 
-BEGIN = "<!-- gains:begin -->"
-END = "<!-- gains:end -->"
+# The block of a document that the table goes into.
+BLOCK = "gains"
 # More comparisons than this in a case, and people see the worst one only.
 MANY = 6
 
@@ -79,9 +80,7 @@ def rows(results: Results) -> Iterable[tuple[str, ...]]:
 def markdown(results: Results, machine: dict[str, Any]) -> str:
     """Write the table and where it was made."""
     heads = ("what", "figure", "against", "ratio", "target", "")
-    lines = [heads, tuple("---" for _ in heads), *rows(results)]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{table}\n\n{tell(machine)}\n"
+    return f"{table(heads, rows(results))}\n{tell(machine)}\n"
 
 
 def as_json(results: Results, machine: dict[str, Any]) -> dict[str, Any]:
@@ -96,12 +95,3 @@ def as_json(results: Results, machine: dict[str, Any]) -> dict[str, Any]:
             for name, outcomes in results.items()
         ],
     }
-
-
-def into(document: str, block: str) -> str:
-    """Put a block between the marks of a document, in the place of what stands there."""
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the document has no lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{block.strip()}\n\n{END}{after}"

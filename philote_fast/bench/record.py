@@ -164,6 +164,24 @@ def read(path: Path) -> Record:
     return found
 
 
+def check_writable(path: Path) -> None:
+    """Raise unless a file can be written, and leave things as they are.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
+    new = not path.exists()
+    try:
+        with path.open("ab"):
+            pass
+        if new:
+            path.unlink()
+    except OSError as error:
+        raise BenchError(f"cannot write {path}: {error.strerror}") from error
+
+
 def _record(document: dict[str, Any]) -> Record:
     plain = ("machine", "subject", "what", "quick", "skipped", "seconds", "created")
     return Record(

@@ -103,7 +103,7 @@ def _bench(options: argparse.Namespace) -> None:
     if options.plot:
         packages.need("--plot", packages.PLOT, "plot")
     for path in filter(None, (options.json, options.plot)):
-        _check_writable(path)
+        record.check_writable(path)
     found = Record({}, *_subject(options), options.quick)
     plan = _plan(options, found)
     if earlier:
@@ -212,18 +212,6 @@ def _is_local(target: str) -> bool:
         return False
     hosts = {str(each[4][0]).partition("%")[0] for each in found}
     return all(ipaddress.ip_address(each).is_loopback for each in hosts)
-
-
-def _check_writable(path: Path) -> None:
-    """Raise unless a file can be written, and leave things as they are."""
-    new = not path.exists()
-    try:
-        with path.open("ab"):
-            pass
-        if new:
-            path.unlink()
-    except OSError as error:
-        raise BenchError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _names(text: str) -> tuple[str, ...]:

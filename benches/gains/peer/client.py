@@ -7,14 +7,15 @@ from functools import wraps
 from typing import Any
 
 import philote_mdo.generated.data_pb2 as data
-from philote_mdo.general.discipline_server import _python_to_value, _value_to_python
+from philote_mdo.general.discipline_server import _python_to_value
 from philote_mdo.utils.validation import (
     PhiloteValidationError,
     validate_is_dict,
     validate_numpy_array,
 )
 
-from gains.peer.codec import Doubles, copy_out, messages
+from gains.peer import codec
+from gains.peer.codec import Doubles
 from gains.peer.tables import CHUNK, apply_shapes, partials, zeros
 
 
@@ -49,7 +50,7 @@ def assemble_input_messages(
         validate_is_dict(values, f"_assemble_input_messages ({what})")
         for name, value in values.items():
             validate_numpy_array(value, name)
-            result.extend(messages(value, name, kind, limit))
+            result.extend(codec.messages(value, name, kind, limit))
     for values, kind in (
         (discrete_inputs, kinds.kDiscreteInput),
         (discrete_outputs, kinds.kDiscreteOutput),
@@ -65,14 +66,12 @@ def recover_outputs(self: Any, responses: Any) -> Any:
     outputs, flat = zeros(self._var_meta, data.kOutput)
     discrete: dict[str, Any] = {}
     for message in responses:
-        if message.HasField("continuous"):
-            array = message.continuous
+        array, variable = codec.parts(message)
+        if array is not None:
             if array.type == data.kOutput:
                 receive(array, flat[array.name])
-        elif message.HasField("discrete"):
-            variable = message.discrete
-            if variable.type == data.VariableType.kDiscreteOutput:
-                discrete[variable.name] = _value_to_python(variable.value)
+        elif variable is not None and variable.type == data.VariableType.kDiscreteOutput:
+            discrete[variable.name] = codec.value_of(variable)
     return (outputs, discrete) if discrete else outputs
 
 
@@ -81,18 +80,17 @@ def recover_partials(self: Any, responses: Any) -> Any:
     result = partials(self._var_meta, self._partials_meta)
     flat = {key: value.reshape(-1) for key, value in result.items()}
     for message in responses:
-        if message.HasField("continuous"):
-            array = message.continuous
-            if array.type == data.kPartial:
-                receive(array, flat[array.name, array.subname])
+        array, _ = codec.parts(message)
+        if array is not None and array.type == data.kPartial:
+            receive(array, flat[array.name, array.subname])
     return result
 
 
 def receive(array: Any, flat: Doubles) -> None:
     """Copy a chunk into its place, or raise as stock does when it holds nothing."""
-    if not array.data:
+    if not len(array.data):
         raise PhiloteValidationError("Expected continuous variables, but array is empty.")
-    copy_out(array, flat)
+    codec.copy_out(array, flat)
 
 
 def send_variable_shapes(self: Any, variable_metadata: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import philote_mdo.generated.data_pb2 as data
 from numpy.typing import NDArray
+from philote_mdo.general.discipline_server import _value_to_python
 
 Doubles = NDArray[np.float64]
 
@@ -70,6 +71,18 @@ def messages(value: Any, name: str, kind: int, limit: int, subname: str = "") ->
         return
     for begin, end in chunks(flat.size, limit):
         yield message(flat[begin:end], name, kind, begin, subname)
+
+
+def parts(message: Any) -> tuple[Any, Any]:
+    """Give the array or the discrete variable of a message, and None for the other."""
+    if message.HasField("continuous"):
+        return message.continuous, None
+    return None, message.discrete if message.HasField("discrete") else None
+
+
+def value_of(variable: Any) -> Any:
+    """Read a discrete value."""
+    return _value_to_python(variable.value)
 
 
 def copy_out(array: Any, flat: Doubles) -> None:

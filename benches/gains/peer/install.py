@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from philote_mdo.general.discipline import Discipline
 from philote_mdo.general.discipline_client import DisciplineClient
 from philote_mdo.general.discipline_server import DisciplineServer
 from philote_mdo.general.explicit_server import ExplicitServer
+from philote_mdo.generated import disciplines_pb2_grpc as services
 
-from gains.peer import client, discipline, server
+from gains.peer import client, discipline, rust_codec, server
 
-PATCHES: list[tuple[type, str, Callable[..., Any]]] = [
+PATCHES: list[tuple[Any, str, Any]] = [
     (Discipline, "add_input", discipline.add_input),
     (Discipline, "add_output", discipline.add_output),
     (Discipline, "_clear_data", discipline.clear_data),
@@ -28,15 +28,21 @@ PATCHES: list[tuple[type, str, Callable[..., Any]]] = [
     (ExplicitServer, "ComputeFunction", server.compute_function),
     (ExplicitServer, "ComputeGradient", server.compute_gradient),
 ]
+# The same with the codec in Rust: only how arrays become bytes is another.
+RUST_CODEC: list[tuple[Any, str, Any]] = [
+    (client, "codec", rust_codec),
+    (server, "codec", rust_codec),
+    (services, "data__pb2", rust_codec.Module(services.data__pb2)),
+]
 
-_stock: list[tuple[type, str, Any]] = []
+_stock: list[tuple[Any, str, Any]] = []
 
 
-def install() -> None:
+def install(*, codec_in_rust: bool = False) -> None:
     """Patch stock philote_mdo with the peer; a second call does nothing."""
     if _stock:
         return
-    for owner, name, replacement in PATCHES:
+    for owner, name, replacement in [*PATCHES, *(RUST_CODEC if codec_in_rust else ())]:
         _stock.append((owner, name, owner.__dict__[name]))
         setattr(owner, name, replacement)
 

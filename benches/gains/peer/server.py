@@ -9,10 +9,10 @@ from typing import Any
 import grpc
 import philote_mdo.generated.data_pb2 as data
 from google.protobuf.empty_pb2 import Empty
-from philote_mdo.general.discipline_server import _python_to_value, _value_to_python
+from philote_mdo.general.discipline_server import _python_to_value
 from philote_mdo.utils.validation import PhiloteValidationError, validate_shape
 
-from gains.peer.codec import copy_out, messages
+from gains.peer import codec
 from gains.peer.tables import CHUNK, apply_shapes, partials
 
 
@@ -47,19 +47,17 @@ def process_inputs(
     places = {kinds.kInput: flat_inputs, kinds.kOutput: flat_outputs}
     discrete = {kinds.kDiscreteInput: discrete_inputs, kinds.kDiscreteOutput: discrete_outputs}
     for message in request_iterator:
-        if message.HasField("continuous"):
-            array = message.continuous
-            if not array.data:
+        array, variable = codec.parts(message)
+        if array is not None:
+            if not len(array.data):
                 raise PhiloteValidationError(
                     "Expected continuous variables but arrays were"
                     f" empty for variable {array.name}."
                 )
             if array.type in places:
-                copy_out(array, places[array.type][array.name])
-        elif message.HasField("discrete"):
-            variable = message.discrete
-            if variable.type in discrete:
-                discrete[variable.type][variable.name] = _value_to_python(variable.value)
+                codec.copy_out(array, places[array.type][array.name])
+        elif variable is not None and variable.type in discrete:
+            discrete[variable.type][variable.name] = codec.value_of(variable)
     return discrete_inputs, discrete_outputs
 
 
@@ -95,7 +93,7 @@ def compute_function(self: Any, request_iterator: Any, context: Any) -> Iterator
             self._discipline.compute(inputs, outputs)
         limit = self._stream_opts.num_double
         for name, value in outputs.items():
-            yield from messages(value, name, data.kOutput, limit)
+            yield from codec.messages(value, name, data.kOutput, limit)
         for name, value in discrete_outputs.items():
             variable = data.DiscreteVariable(
                 name=name,
@@ -120,7 +118,7 @@ def compute_gradient(self: Any, request_iterator: Any, context: Any) -> Iterator
             self._discipline.compute_partials(inputs, jac)
         limit = self._stream_opts.num_double
         for (function, variable), value in jac.items():
-            yield from messages(value, function, data.kPartial, limit, variable)
+            yield from codec.messages(value, function, data.kPartial, limit, variable)
     except PhiloteValidationError as error:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
     except Exception as error:
