@@ -22,18 +22,14 @@ const TRIES: u8 = 2;
 /// Who comes back from letting others run after so long has met some that want the core for themselves.
 const AWAY: Duration = Duration::from_micros(250);
 
-/// For so long every wait is slept through then; twice as long each time that it happens again.
-const REST: Duration = Duration::from_millis(20);
-
-/// No rest is longer; and where it has not happened again for so long, the next one is short.
-const LONGEST_REST: Duration = Duration::from_secs(5);
+/// So many times as long every wait is slept through then: where the core is always wanted, a tenth of the time is lost.
+const REST: u32 = 10;
 
 /// What the last waits were like.
 #[derive(Debug, Default)]
 pub(super) struct Eager {
     /// How many long ones there were since the last short one, up to `TRIES`.
     long: u8,
-    rest: Duration,
     rests_until: Option<Instant>,
 }
 
@@ -60,8 +56,9 @@ impl Eager {
             }
             others();
             let before = mem::replace(&mut now, Instant::now());
-            if now.duration_since(before) > AWAY {
-                self.take_a_rest(now);
+            let away = now.duration_since(before);
+            if away > AWAY {
+                self.rests_until = Some(now + REST * away);
                 return None;
             }
         }
@@ -74,18 +71,6 @@ impl Eager {
         } else {
             TRIES.min(self.long + 1)
         };
-    }
-
-    fn take_a_rest(&mut self, now: Instant) {
-        let again = self
-            .rests_until
-            .is_some_and(|end| now.duration_since(end) < LONGEST_REST);
-        self.rest = if again {
-            LONGEST_REST.min(2 * self.rest)
-        } else {
-            REST
-        };
-        self.rests_until = Some(now + self.rest);
     }
 }
 
@@ -156,20 +141,15 @@ mod tests {
     #[test]
     fn sleeps_at_once_for_some_time_where_others_have_the_core() {
         let mut eager = Eager::default();
-        let mut last = Duration::ZERO;
-        for _ in 0..12 {
-            assert_eq!(looks_beside(&mut eager, LONG, LONG), 1);
-            assert!(eager.rest > last || eager.rest == LONGEST_REST);
-            last = eager.rest;
-            // Short waits make no difference.
-            eager.waited(SHORT);
-            eager.rests_until = Some(Instant::now() + LONGEST_REST);
-            assert_eq!(looks(&mut eager, LONG), 0);
-            eager.rests_until = Some(Instant::now());
-        }
-        assert_eq!(last, LONGEST_REST);
-        eager.rests_until = Instant::now().checked_sub(2 * LONGEST_REST);
+        let before = Instant::now();
         assert_eq!(looks_beside(&mut eager, LONG, LONG), 1);
-        assert_eq!(eager.rest, REST);
+        let end = eager.rests_until.expect("it has come back late");
+        assert!(end >= before + LONG + REST * LONG);
+        // Short waits make no difference.
+        eager.waited(SHORT);
+        eager.rests_until = Some(Instant::now() + Duration::from_secs(60));
+        assert_eq!(looks(&mut eager, LONG), 0);
+        eager.rests_until = Some(Instant::now());
+        assert!(looks(&mut eager, LONG) > 0);
     }
 }
