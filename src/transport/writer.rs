@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::Ended;
+use super::counters::Count;
 use super::ends::Exchange;
 use super::framing::{Framer, FramingError, SEGMENT};
 
@@ -29,6 +30,8 @@ pub struct Writer {
     /// Why no more can be sent.
     refused: Option<FramingError>,
     ended: bool,
+    /// Whether something was added that cannot be sent any more.
+    lost: bool,
 }
 
 impl Writer {
@@ -42,6 +45,7 @@ impl Writer {
             settled: false,
             refused: None,
             ended: false,
+            lost: false,
         }
     }
 
@@ -67,14 +71,22 @@ impl Writer {
         });
         if let Err(error) = framed {
             self.refused = Some(error);
+            self.lost = true;
         } else if self.settled && framer.pending() > SEGMENT {
             framer.flush();
             gone = let_go(framer, leaving, call);
         }
         self.ended = gone.is_err();
+        self.lost |= self.ended;
         let full = self.framer.pending() > if self.begun { SOME } else { WHOLE };
         self.begun |= full;
         full
+    }
+
+    /// Whether something of what was added will never be sent.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        self.lost
     }
 
     /// Sends the segments that are filled; at the end of the messages (`last`) all that is left. To be called again
@@ -105,7 +117,7 @@ impl Writer {
                     self.leaving = Some(segment);
                     return Poll::Pending;
                 }
-                Poll::Ready(Err(Ended)) => self.ended = true,
+                Poll::Ready(Err(Ended)) => (self.ended, self.lost) = (true, true),
                 Poll::Ready(Ok(())) => self.ended = is_last,
             }
             if self.ended {
@@ -128,7 +140,11 @@ fn let_go(
     call: &dyn Exchange,
 ) -> Result<(), Ended> {
     while let Some(segment) = leaving.take().or_else(|| framer.segment()) {
-        match call.send(&segment, false, Instant::now()) {
+        let now = Instant::now();
+        call.record().lap_at(Count::Encoding, now);
+        let polled = call.send(&segment, false, now);
+        call.record().lap(Count::Waiting);
+        match polled {
             Poll::Ready(sent) => sent?,
             Poll::Pending => {
                 *leaving = Some(segment);
@@ -144,17 +160,31 @@ mod tests {
     use std::sync::Mutex;
 
     use super::super::compression::Encoding;
-    use super::super::framing::MessageReader;
+    use super::super::counters::{Meter, Record};
+    use super::super::framing::{MessageReader, Side};
     use super::super::{Incoming, Outgoing};
     use super::*;
 
     /// Takes what is sent; every second time it is asked to wait.
-    #[derive(Default)]
     struct Fake {
         sent: Mutex<Vec<(Bytes, bool)>>,
         refused: Mutex<Option<FramingError>>,
         asked: Mutex<usize>,
         ends_after: Option<usize>,
+        record: Record,
+    }
+
+    impl Default for Fake {
+        fn default() -> Self {
+            let meter = Meter::new(Side::Client, "fake", String::new());
+            Self {
+                sent: Mutex::default(),
+                refused: Mutex::default(),
+                asked: Mutex::default(),
+                ends_after: None,
+                record: Record::new(meter),
+            }
+        }
     }
 
     impl Fake {
@@ -186,6 +216,10 @@ mod tests {
     }
 
     impl Exchange for Fake {
+        fn record(&self) -> &Record {
+            &self.record
+        }
+
         fn framer(&self) -> Framer {
             framer(usize::MAX)
         }

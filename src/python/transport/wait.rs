@@ -5,8 +5,47 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
+use crate::transport::counters::{Count, Record};
+
 /// How long a thread waits before it lets Python's signal handlers run, where no signal has woken it earlier.
 const SLICE: Duration = Duration::from_millis(100);
+
+/// Asks `step` once, without a wait, and only then as `wait_timed` does: what is there already costs no look at a clock.
+///
+/// # Errors
+/// As `wait`.
+pub fn wait_if_needed<T: Send>(
+    py: Python<'_>,
+    record: &Record,
+    before: Count,
+    mut step: impl FnMut(Instant) -> Poll<T> + Send,
+) -> PyResult<T> {
+    if let Poll::Ready(value) = py.detach(|| step(Record::past())) {
+        return Ok(value);
+    }
+    wait_timed(py, record, before, step)
+}
+
+/// As `wait`, and records what it has taken; what came before it was `before`.
+///
+/// # Errors
+/// As `wait`.
+pub fn wait_timed<T: Send>(
+    py: Python<'_>,
+    record: &Record,
+    before: Count,
+    mut step: impl FnMut(Instant) -> Poll<T> + Send,
+) -> PyResult<T> {
+    let mut first = true;
+    let waited = wait(py, |until| {
+        if std::mem::take(&mut first) {
+            record.lap_at(before, until - SLICE);
+        }
+        step(until)
+    });
+    record.lap(Count::Waiting);
+    waited
+}
 
 /// Asks `step` until it is ready, each time for a slice at the most and without the GIL.
 ///

@@ -1,0 +1,406 @@
+//! What is counted of the calls of each channel and server.
+//!
+//! Every number is added to where the work is done, without a lock. The lock of the register is taken only where a
+//! channel or server is made or goes, and where somebody looks.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use super::fork;
+use super::framing::Side;
+
+/// Of so many channels and servers that are gone the names are kept; the rest are added up, so that making them one
+/// after the other takes no memory.
+const NAMES: usize = 32;
+
+/// What the clock of this module counts from.
+static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// What is counted. Times are in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Count {
+    /// Calls.
+    Calls,
+    /// Calls that ended otherwise than with OK.
+    Failed,
+    /// Calls of which the times are counted.
+    Timed,
+    /// Messages that were given to the connection.
+    Sent,
+    /// Their bytes, before they are compressed and without their prefixes.
+    SentBytes,
+    /// Messages that were taken.
+    Received,
+    /// Their bytes, alike.
+    ReceivedBytes,
+    /// Making messages of values.
+    Encoding,
+    /// Writing to sockets and waiting for the peer.
+    Waiting,
+    /// Making values of messages.
+    Decoding,
+    /// Between a request and its reply, in a server.
+    Discipline,
+    /// Whatever lies between those.
+    Other,
+}
+
+/// How many there are.
+const COUNTS: usize = Count::Other as usize + 1;
+
+/// Every count, in the order of `Count`.
+pub type Sample = [u64; COUNTS];
+
+/// Whose calls are counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// A channel is a client's.
+    pub side: Side,
+    /// Who carries the messages, such as `native`.
+    pub carrier: &'static str,
+    /// The target, or where the server listens.
+    pub name: String,
+}
+
+/// The counts of a channel or server, or of several that are gone.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The number of the one that lives; `None` for those that are gone.
+    pub id: Option<u64>,
+    /// Whose they are. Those that are gone and whose names were not kept have none.
+    pub label: Label,
+    /// The counts.
+    pub sample: Sample,
+}
+
+/// What a channel or server counts with. Its calls share it; once all have let go of it the counts are added to those
+/// of the others that are gone.
+pub struct Meter {
+    id: u64,
+    generation: u64,
+    counters: Arc<Counters>,
+}
+
+struct Counters {
+    side: Side,
+    carrier: &'static str,
+    name: Mutex<String>,
+    counts: [AtomicU64; COUNTS],
+}
+
+impl Meter {
+    /// A meter at zero, which `entries` tells of.
+    #[must_use]
+    pub fn new(side: Side, carrier: &'static str, name: String) -> Arc<Self> {
+        let counters = Arc::new(Counters {
+            side,
+            carrier,
+            name: Mutex::new(name),
+            counts: Default::default(),
+        });
+        let (generation, mut register) = register();
+        let id = register.next;
+        register.next += 1;
+        register.live.insert(id, Arc::clone(&counters));
+        drop(register);
+        Arc::new(Self {
+            id,
+            generation,
+            counters,
+        })
+    }
+
+    /// Adds a name, where a server listens once more.
+    pub fn add_name(&self, name: &str) {
+        let mut names = lock(&self.counters.name);
+        if !names.is_empty() {
+            names.push_str(", ");
+        }
+        names.push_str(name);
+    }
+
+    /// Counts.
+    #[inline]
+    pub fn add(&self, what: Count, number: u64) {
+        self.counters.counts[what as usize].fetch_add(number, Relaxed);
+    }
+
+    /// Counts messages that were given to the connection.
+    #[inline]
+    pub fn sent(&self, messages: usize, bytes: usize) {
+        self.add(Count::Sent, messages as u64);
+        self.add(Count::SentBytes, bytes as u64);
+    }
+
+    /// Counts messages that were taken.
+    #[inline]
+    pub fn received(&self, messages: usize, bytes: usize) {
+        self.add(Count::Received, messages as u64);
+        self.add(Count::ReceivedBytes, bytes as u64);
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        let (generation, mut register) = register();
+        // Of a parent's a child tells nothing.
+        if generation == self.generation {
+            register.bury(self.id);
+        }
+    }
+}
+
+impl Counters {
+    fn entry(&self, id: Option<u64>) -> Entry {
+        let label = Label {
+            side: self.side,
+            carrier: self.carrier,
+            name: lock(&self.name).clone(),
+        };
+        let mut sample = [0; COUNTS];
+        for (number, count) in sample.iter_mut().zip(&self.counts) {
+            *number = count.load(Relaxed);
+        }
+        Entry { id, label, sample }
+    }
+}
+
+/// Every channel and server of a process.
+#[derive(Default)]
+struct Register {
+    next: u64,
+    live: BTreeMap<u64, Arc<Counters>>,
+    gone: Vec<Entry>,
+}
+
+impl Register {
+    /// Adds the counts of one that is gone to those of others.
+    fn bury(&mut self, id: u64) {
+        let Some(counters) = self.live.remove(&id) else {
+            return;
+        };
+        let mut entry = counters.entry(None);
+        if entry.sample == [0; COUNTS] {
+            return;
+        }
+        let known = |gone: &[Entry], label: &Label| gone.iter().any(|other| other.label == *label);
+        if self.gone.len() >= NAMES && !known(&self.gone, &entry.label) {
+            entry.label.name.clear();
+        }
+        match self.gone.iter_mut().find(|other| other.label == entry.label) {
+            Some(other) => {
+                for (sum, number) in other.sample.iter_mut().zip(entry.sample) {
+                    *sum += number;
+                }
+            }
+            None => self.gone.push(entry),
+        }
+    }
+}
+
+/// Those that live, in the order in which they were made, then those that are gone: each is counted once.
+#[must_use]
+pub fn entries() -> Vec<Entry> {
+    let (_, register) = register();
+    let live = register.live.iter();
+    let live = live.map(|(id, counters)| counters.entry(Some(*id)));
+    live.chain(register.gone.iter().cloned()).collect()
+}
+
+/// The register of one process. A forked child begins its own: it could find its parent's locked for ever.
+struct Era {
+    generation: u64,
+    register: Mutex<Register>,
+    next: OnceLock<Box<Era>>,
+}
+
+impl Era {
+    fn new(generation: u64) -> Self {
+        Self {
+            generation,
+            register: Mutex::default(),
+            next: OnceLock::new(),
+        }
+    }
+}
+
+static FIRST: LazyLock<Era> = LazyLock::new(|| Era::new(fork::generation()));
+
+fn register() -> (u64, MutexGuard<'static, Register>) {
+    let generation = fork::generation();
+    let mut era = &*FIRST;
+    while era.generation != generation {
+        era = era.next.get_or_init(|| Box::new(Era::new(generation)));
+    }
+    (generation, lock(&era.register))
+}
+
+/// What is recorded of one call. Its times are those between one moment that is told and the next.
+pub struct Record {
+    meter: Arc<Meter>,
+    /// The last moment, in nanoseconds after `ORIGIN`; 0 where no times are recorded.
+    mark: AtomicU64,
+    /// When the call came, in the same measure.
+    came: u64,
+    /// Whether the discipline has the call.
+    computing: AtomicBool,
+    counted: AtomicBool,
+    failed: AtomicBool,
+}
+
+impl Record {
+    /// A moment that is over, for who will not wait.
+    #[must_use]
+    pub fn past() -> Instant {
+        *ORIGIN
+    }
+
+    /// Of a call that nobody has counted yet.
+    #[must_use]
+    pub fn new(meter: Arc<Meter>) -> Self {
+        Self {
+            meter,
+            mark: AtomicU64::new(0),
+            came: 0,
+            computing: AtomicBool::new(false),
+            counted: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    /// Of a call that has come to a server.
+    #[must_use]
+    pub fn come(meter: Arc<Meter>, now: Instant) -> Self {
+        let mut record = Self::new(meter);
+        record.came = moment(now);
+        record.count();
+        record
+    }
+
+    /// What it is counted with.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Counts the call, once.
+    pub fn count(&self) {
+        if !self.counted.load(Relaxed) && !self.counted.swap(true, Relaxed) {
+            self.meter.add(Count::Calls, 1);
+        }
+    }
+
+    /// Counts the call as failed, once.
+    pub fn fail(&self) {
+        if !self.failed.swap(true, Relaxed) {
+            self.meter.add(Count::Failed, 1);
+        }
+    }
+
+    /// Has the call not counted at all, unless it was.
+    pub fn forget(&self) {
+        if !self.counted.swap(true, Relaxed) {
+            self.failed.store(true, Relaxed);
+        }
+    }
+
+    /// Whether the call has come to a server.
+    #[must_use]
+    pub fn has_come(&self) -> bool {
+        self.came != 0
+    }
+
+    /// Whether the call's times are recorded.
+    #[inline]
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        self.mark.load(Relaxed) != 0
+    }
+
+    /// Takes the time from here, or from when the call came.
+    pub fn start(&self) {
+        let now = moment(Instant::now());
+        if self.came == 0 {
+            self.mark.store(now, Relaxed);
+        } else if !self.is_timed() {
+            self.mark.store(self.came, Relaxed);
+            self.to(Count::Other, now);
+            self.meter.add(Count::Timed, 1);
+        }
+    }
+
+    /// Says that the time since the last moment was taken by `what`. Nothing where no times are recorded.
+    #[inline]
+    pub fn lap(&self, what: Count) {
+        if self.is_timed() {
+            self.lap_at(what, Instant::now());
+        }
+    }
+
+    /// The same for who knows what time it is.
+    #[inline]
+    pub fn lap_at(&self, what: Count, now: Instant) {
+        if self.is_timed() {
+            self.to(what, moment(now));
+        }
+    }
+
+    fn to(&self, what: Count, now: u64) {
+        let since = self.mark.load(Relaxed);
+        self.mark.store(now, Relaxed);
+        self.meter.add(what, now.saturating_sub(since));
+    }
+
+    /// The request has been read, and the discipline has it now, in a server.
+    pub fn hand_over(&self) {
+        self.lap(Count::Decoding);
+        if self.came != 0 {
+            self.computing.store(true, Relaxed);
+        }
+    }
+
+    /// The discipline is done, or whatever came last: what follows is something else.
+    pub fn take_back(&self) {
+        let computing = self.computing.load(Relaxed);
+        if computing {
+            self.computing.store(false, Relaxed);
+        }
+        self.lap(if computing {
+            Count::Discipline
+        } else {
+            Count::Other
+        });
+    }
+
+    /// The messages of a request or reply are about to be written.
+    pub fn begin_writing(&self) {
+        if self.came == 0 {
+            self.start();
+        } else {
+            self.take_back();
+        }
+    }
+
+    /// So many messages were written.
+    pub fn written(&self, messages: usize, bytes: usize) {
+        self.meter.sent(messages, bytes);
+        if self.came == 0 {
+            self.meter.add(Count::Timed, 1);
+        }
+    }
+}
+
+/// Never 0.
+#[inline]
+fn moment(now: Instant) -> u64 {
+    let since = now.saturating_duration_since(*ORIGIN);
+    since.as_secs() * 1_000_000_000 + u64::from(since.subsec_nanos()) + 1
+}
+
+/// Nothing panics while one of these is held.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
