@@ -65,10 +65,14 @@ class Counts:
         return self.encoding + self.waiting + self.decoding + self.discipline + self.other
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*(mine + its for mine, its in zip(astuple(self), astuple(other))))
+        return Counts(
+            *(mine + its for mine, its in zip(astuple(self), astuple(other), strict=True))
+        )
 
     def __sub__(self, other: Counts) -> Counts:
-        return Counts(*(mine - its for mine, its in zip(astuple(self), astuple(other))))
+        return Counts(
+            *(mine - its for mine, its in zip(astuple(self), astuple(other), strict=True))
+        )
 
     def __bool__(self) -> bool:
         return any(astuple(self))
@@ -129,16 +133,15 @@ class Stats:
         return len(self.entries)
 
     def since(self, earlier: Stats) -> Stats:
-        """Return what was counted since an earlier moment, without the entries in which that is
-        nothing.
+        """Return what was counted since an earlier moment, entries without anything left out.
 
         Parameters
         ----------
         earlier : Stats
             What ``stats()`` returned then, in this process.
         """
-        live = {entry.number for entry in self if entry.number is not None}
-        known = {entry.number: entry.counts for entry in earlier if entry.number in live}
+        live = {entry.number for entry in self} - {None}
+        known = {entry.number: entry.counts for entry in earlier}
         labels = {entry.label for entry in self if entry.number is None}
         buried: dict[tuple[str, str, str], Counts] = {}
         for entry in earlier:
@@ -182,7 +185,9 @@ def stats() -> Stats:
     return Stats(tuple(_entry(*row) for row in _core.counted()))
 
 
-def _entry(number: int | None, side: str, carrier: str, name: str, sample: tuple[int, ...]) -> Entry:
+def _entry(
+    number: int | None, side: str, carrier: str, name: str, sample: tuple[int, ...]
+) -> Entry:
     numbers, times = sample[:_NUMBERS], sample[_NUMBERS:]
     counts = Counts(*numbers, *(nanoseconds / 1e9 for nanoseconds in times))
     return Entry(side, carrier, name, counts, number)  # type: ignore[arg-type]
@@ -211,10 +216,10 @@ def _table(entries: Stats) -> Iterator[str]:
     if len(rows) == 1:
         yield "no calls were counted"
         return
-    widths = [max(map(len, column)) for column in zip(*rows)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [f"{row[0]:<{widths[0]}}"]
-        cells += [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:])]
+        cells += [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
         yield "  ".join(cells).rstrip()
 
 

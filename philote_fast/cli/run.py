@@ -24,7 +24,8 @@ status; a signal that ends it at once prints nothing."""
 
 _EPILOG = """\
 Children that the script starts by multiprocessing are native too; those that it starts by
-subprocess are not. --stats counts the calls of the script's own process only. Options for Python itself go before: python -X dev -m philote_fast run SCRIPT.
+subprocess are not. --stats counts the calls of the script's own process only, not those of its
+children. Options for Python itself go before: python -X dev -m philote_fast run SCRIPT.
 PHILOTE_FAST=0 in the environment leaves philote-mdo unpatched, and the transport native."""
 
 

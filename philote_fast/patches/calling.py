@@ -82,28 +82,31 @@ def raw_call(
     -----
     Stock's code runs instead, with message objects, where a method is overridden, a test double
     stands in, or the channel is neither grpcio's own nor a native one (an intercepted channel,
-    say); the last is counted in ``status()``.
+    say); the last is counted in ``status()``, and all of them in ``stats()``.
     """
+    # Whoever has a note of its own comes again, by the client's method.
     count = note is note_fallback
     if not (untouched(client, *methods) and hooks_untouched()):
-        return _by_stock(client, count)
+        _leave_to_stock(client, count)
+        return None
     method = getattr(stub, rpc)
     kind = _KINDS.get(rpc, _COMPUTE)
     found = type(method)
     if found is not kind.native and found is not kind.multicallable:
         name = f"{found.__module__}.{found.__qualname__}"
         note(f"the client's {rpc}", f"its stub is a {name}")
-        return _by_stock(client, count)
+        _leave_to_stock(client, count)
+        return None
     if (method._request_serializer, method._response_deserializer) != kind.coders:
         note(f"the client's {rpc}", "its stub has coders of its own")
-        return _by_stock(client, count)
+        _leave_to_stock(client, count)
+        return None
     if found is kind.native:
         return partial(_by_native, method)
     return partial(_by_grpcio, method, meters.of_client(client, method))
 
 
-def _by_stock(client: Any, count: bool) -> None:
-    """Leave a call to stock's code, perhaps counting it in ``stats()``."""
+def _leave_to_stock(client: Any, count: bool) -> None:
     if count:
         meters.skip(client)
 

@@ -1,4 +1,4 @@
-"""What counts the calls that grpcio carries; native channels and servers count theirs themselves."""
+"""What counts the calls that grpcio carries; native channels and servers count their own."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ use pyo3::types::PyBytes;
 
 use super::buffers::bytes_of;
 use super::errors::ended;
+use super::meters::{Recorded, Span};
 use super::tables::serialise;
 use super::transport::ends::native;
-use super::meters::{Recorded, Span};
 use super::transport::wait::{wait_if_needed, wait_timed};
 use crate::transport::counters::Count;
 use crate::transport::ends::Exchange;

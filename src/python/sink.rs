@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use super::buffers::{DETACH_BYTES, bytes_of};
-use super::transport::ends::sender;
 use super::meters::CallRecord;
+use super::transport::ends::sender;
 use super::transport::wait::{wait_if_needed, wait_timed};
 use crate::transport::counters::Count;
 use crate::transport::ends::Exchange;

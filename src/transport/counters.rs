@@ -190,7 +190,11 @@ impl Register {
         if self.gone.len() >= NAMES && !known(&self.gone, &entry.label) {
             entry.label.name.clear();
         }
-        match self.gone.iter_mut().find(|other| other.label == entry.label) {
+        match self
+            .gone
+            .iter_mut()
+            .find(|other| other.label == entry.label)
+        {
             Some(other) => {
                 for (sum, number) in other.sample.iter_mut().zip(entry.sample) {
                     *sum += number;
@@ -403,4 +407,80 @@ fn moment(now: Instant) -> u64 {
 /// Nothing panics while one of these is held.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn sample(name: &str) -> Vec<(bool, Sample)> {
+        let found = entries()
+            .into_iter()
+            .filter(|entry| entry.label.name == name);
+        found
+            .map(|entry| (entry.id.is_some(), entry.sample))
+            .collect()
+    }
+
+    #[test]
+    fn each_moment_ends_what_the_one_before_began() {
+        let meter = Meter::new(Side::Server, "test", "laps".to_owned());
+        let came = Instant::now();
+        let at = |milliseconds| came + Duration::from_millis(milliseconds);
+        let record = Record::come(Arc::clone(&meter), came);
+        record.lap_at(Count::Waiting, at(1));
+        assert!(!record.is_timed(), "nobody reads the request");
+        record.start();
+        let began = record.mark.load(Relaxed);
+        record.mark.store(moment(at(10)), Relaxed);
+        record.lap_at(Count::Decoding, at(12));
+        record.lap_at(Count::Waiting, at(15));
+        record.lap_at(Count::Decoding, at(20));
+        let [(true, sample)] = sample("laps")[..] else {
+            panic!("there is one");
+        };
+        assert_eq!(sample[Count::Decoding as usize], 7_000_000);
+        assert_eq!(sample[Count::Waiting as usize], 3_000_000);
+        assert_eq!(sample[Count::Other as usize], began - moment(came));
+        assert_eq!(
+            (sample[Count::Calls as usize], sample[Count::Timed as usize]),
+            (1, 1)
+        );
+    }
+
+    #[test]
+    fn calls_and_failures_are_counted_once_and_what_never_began_is_not() {
+        let meter = Meter::new(Side::Client, "test", "once".to_owned());
+        let record = Record::new(Arc::clone(&meter));
+        for _ in 0..2 {
+            record.count();
+            record.fail();
+        }
+        record.forget();
+        let forgotten = Record::new(Arc::clone(&meter));
+        forgotten.forget();
+        forgotten.count();
+        forgotten.fail();
+        let [(true, sample)] = sample("once")[..] else {
+            panic!("there is one");
+        };
+        assert_eq!(sample[..2], [1, 1]);
+    }
+
+    #[test]
+    fn what_is_gone_is_added_up_by_name() {
+        for number in 1..=3 {
+            let meter = Meter::new(Side::Client, "test", "gone".to_owned());
+            meter.sent(number, 10);
+        }
+        drop(Meter::new(Side::Client, "test", "unused".to_owned()));
+        let [(false, gone)] = sample("gone")[..] else {
+            panic!("all are counted together");
+        };
+        assert_eq!(gone[Count::Sent as usize], 6);
+        assert_eq!(gone[Count::SentBytes as usize], 30);
+        assert_eq!(sample("unused"), []);
+    }
 }

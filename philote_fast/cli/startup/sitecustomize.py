@@ -15,6 +15,7 @@ import traceback
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _PACKAGE = os.path.dirname(os.path.dirname(_HERE))
 
+
 def make_native() -> None:
     """Import the philote_fast that this file is a part of, wherever it lies, and replace."""
     if "philote_fast" not in sys.modules:
