@@ -30,7 +30,7 @@ class Counts:
     encoding : float
         Seconds in which messages were made of arrays.
     waiting : float
-        Seconds in which messages were sent and waited for, without the GIL.
+        Seconds in which messages were written to sockets or waited for.
     decoding : float
         Seconds in which arrays were made of messages.
     discipline : float

@@ -50,10 +50,10 @@ pub fn written<'py>(
     Ok(listed(py, write)?.into_any())
 }
 
-fn listed<'py>(
-    py: Python<'py>,
+fn listed(
+    py: Python<'_>,
     write: impl FnOnce(&mut dyn Sink) -> PyResult<()>,
-) -> PyResult<Bound<'py, PyList>> {
+) -> PyResult<Bound<'_, PyList>> {
     let mut messages = Messages::default();
     write(&mut messages)?;
     messages.into_list(py)

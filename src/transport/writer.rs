@@ -29,9 +29,15 @@ pub struct Writer {
     settled: bool,
     /// Why no more can be sent.
     refused: Option<FramingError>,
-    ended: bool,
-    /// Whether something was added that cannot be sent any more.
-    lost: bool,
+    ended: Option<End>,
+}
+
+/// How the sending has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Sent,
+    /// Something was added that cannot be sent any more.
+    Lost,
 }
 
 impl Writer {
@@ -44,8 +50,7 @@ impl Writer {
             begun: false,
             settled: false,
             refused: None,
-            ended: false,
-            lost: false,
+            ended: None,
         }
     }
 
@@ -57,7 +62,7 @@ impl Writer {
 
     /// Adds the message that is made of `parts`. True where what has been added must be sent before more is.
     pub fn add(&mut self, parts: &[&[u8]], call: &dyn Exchange) -> bool {
-        if self.ended || self.refused.is_some() {
+        if self.ended.is_some() || self.refused.is_some() {
             return false;
         }
         let Self {
@@ -71,13 +76,11 @@ impl Writer {
         });
         if let Err(error) = framed {
             self.refused = Some(error);
-            self.lost = true;
         } else if self.settled && framer.pending() > SEGMENT {
             framer.flush();
             gone = let_go(framer, leaving, call);
         }
-        self.ended = gone.is_err();
-        self.lost |= self.ended;
+        self.ended = gone.err().map(|Ended| End::Lost);
         let full = self.framer.pending() > if self.begun { SOME } else { WHOLE };
         self.begun |= full;
         full
@@ -86,7 +89,7 @@ impl Writer {
     /// Whether something of what was added will never be sent.
     #[must_use]
     pub fn has_lost(&self) -> bool {
-        self.lost
+        self.refused.is_some() || self.ended == Some(End::Lost)
     }
 
     /// Sends the segments that are filled; at the end of the messages (`last`) all that is left. To be called again
@@ -94,9 +97,9 @@ impl Writer {
     pub fn send(&mut self, call: &dyn Exchange, last: bool, until: Instant) -> Poll<()> {
         if let Some(error) = self.refused.take() {
             call.refuse(error);
-            self.ended = true;
+            self.ended = Some(End::Lost);
         }
-        if self.ended {
+        if self.ended.is_some() {
             return Poll::Ready(());
         }
         if last {
@@ -117,10 +120,10 @@ impl Writer {
                     self.leaving = Some(segment);
                     return Poll::Pending;
                 }
-                Poll::Ready(Err(Ended)) => (self.ended, self.lost) = (true, true),
-                Poll::Ready(Ok(())) => self.ended = is_last,
+                Poll::Ready(Err(Ended)) => self.ended = Some(End::Lost),
+                Poll::Ready(Ok(())) => self.ended = is_last.then_some(End::Sent),
             }
-            if self.ended {
+            if self.ended.is_some() {
                 return Poll::Ready(());
             }
         }
@@ -128,7 +131,7 @@ impl Writer {
 
     fn end(&mut self, call: &dyn Exchange, until: Instant) -> Poll<()> {
         call.send(&Bytes::new(), true, until)
-            .map(|_| self.ended = true)
+            .map(|_| self.ended = Some(End::Sent))
     }
 }
 

@@ -37,11 +37,11 @@ pub fn wait_timed<T: Send>(
     mut step: impl FnMut(Instant) -> Poll<T> + Send,
 ) -> PyResult<T> {
     let mut first = true;
-    let waited = wait(py, |until| {
+    let waited = slices(py, |now| {
         if std::mem::take(&mut first) {
-            record.lap_at(before, until - SLICE);
+            record.lap_at(before, now);
         }
-        step(until)
+        step(now + SLICE)
     });
     record.lap(Count::Waiting);
     waited
@@ -55,8 +55,13 @@ pub fn wait<T: Send>(
     py: Python<'_>,
     mut step: impl FnMut(Instant) -> Poll<T> + Send,
 ) -> PyResult<T> {
+    slices(py, |now| step(now + SLICE))
+}
+
+/// Asks `step` until it is ready, and tells it what time it is.
+fn slices<T: Send>(py: Python<'_>, mut step: impl FnMut(Instant) -> Poll<T> + Send) -> PyResult<T> {
     loop {
-        let polled = py.detach(|| step(Instant::now() + SLICE));
+        let polled = py.detach(|| step(Instant::now()));
         match polled {
             Poll::Ready(value) => return Ok(value),
             Poll::Pending => py.check_signals()?,
