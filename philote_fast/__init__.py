@@ -9,6 +9,7 @@ except ImportError as error:
     ) from error
 from philote_fast import wire
 from philote_fast._core import __version__
+from philote_fast.counting import stats
 from philote_fast.errors import MalformedMessageError, PhiloteValidationError, WrongDtypeError
 from philote_fast.patches import install, installed, status, uninstall
 from philote_fast.patches.installer import install_at_import
@@ -27,6 +28,7 @@ __all__ = [
     "server",
     "ssl_channel_credentials",
     "ssl_server_credentials",
+    "stats",
     "status",
     "uninstall",
     "wire",

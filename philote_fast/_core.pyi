@@ -10,21 +10,25 @@ from google.protobuf.struct_pb2 import Value
 from philote_mdo.generated.data_pb2 import Array
 
 __all__ = [
+    "CallRecord",
     "ChunkIndices",
     "Continuous",
     "Declared",
     "Discrete",
     "Flat",
+    "Meter",
     "NativeCall",
     "NativeChannel",
     "NativeServer",
     "NativeServerCall",
     "Places",
+    "Recorded",
     "Table",
     "Tables",
     "TlsClientConfig",
     "TlsServerConfig",
     "__version__",
+    "counted",
     "decode",
     "encode_array",
     "forked",
@@ -236,6 +240,23 @@ class TlsServerConfig:
         require_client_auth: bool = False,
     ) -> TlsServerConfig: ...
 
+@final
+class Meter:
+    def __new__(cls, side: str, name: str) -> Meter: ...
+    def call(self) -> CallRecord: ...
+    def skip(self) -> None: ...
+
+@final
+class CallRecord:
+    def over(self, messages: Iterable[Any]) -> Recorded: ...
+    def fail(self) -> None: ...
+    def finish(self) -> None: ...
+    def give_up(self) -> None: ...
+
+@final
+class Recorded: ...
+
+def counted() -> list[tuple[int | None, str, str, str, tuple[int, ...]]]: ...
 def read_nothing(messages: Iterable[Any]) -> None: ...
 def write_messages(messages: list[bytes], to: Any = None) -> Any: ...
 def read_into(

@@ -221,4 +221,4 @@ def test_wrong_use(options, arguments, status, complaint, scripts):
 def test_help(scripts):
     code, out, errors = run([*RUN, "--help"], scripts)
     assert (code, errors) == (0, "")
-    assert "usage: philote-fast run [-h] (SCRIPT | -m MODULE) [ARGS ...]" in out
+    assert "usage: philote-fast run [-h] [--stats] (SCRIPT | -m MODULE) [ARGS ...]" in out

@@ -19,11 +19,13 @@ from philote_fast.cli import startup
 _DESCRIPTION = """\
 Run a script or a module as Python would, with grpc.insecure_channel, grpc.secure_channel,
 grpc.server and grpc.ssl_server_credentials replaced by philote_fast's, and philote_fast imported
-first."""
+first. With --stats, print philote_fast.stats() to stderr when the process exits, whatever its
+status; a signal that ends it at once prints nothing."""
 
 _EPILOG = """\
 Children that the script starts by multiprocessing are native too; those that it starts by
-subprocess are not. Options for Python itself go before: python -X dev -m philote_fast run SCRIPT.
+subprocess are not. --stats counts the calls of the script's own process only, not those of its
+children. Options for Python itself go before: python -X dev -m philote_fast run SCRIPT.
 PHILOTE_FAST=0 in the environment leaves philote-mdo unpatched, and the transport native."""
 
 
@@ -33,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     Parameters
     ----------
     arguments : sequence of str
-        A script and its arguments, or ``-m``, a module and its arguments.
+        A script and its arguments, or ``-m``, a module and its arguments; ``--stats`` before them.
 
     Returns
     -------
@@ -44,8 +46,13 @@ def main(arguments: Sequence[str]) -> int:
     if arguments and arguments[0] in ("-h", "--help"):
         parser.print_help()
         return 0
+    with_stats = list(arguments[:1]) == ["--stats"]
+    if with_stats:
+        arguments = arguments[1:]
     command = [sys.executable, *_interpreter_options(), *_checked(arguments, parser)]
     environment = _environment(parser)
+    if with_stats:
+        environment[startup.STATS] = "1"
     sys.stdout.flush()
     sys.stderr.flush()
     if os.name != "nt":
@@ -57,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     return argparse.ArgumentParser(
         prog="philote-fast run",
-        usage="philote-fast run [-h] (SCRIPT | -m MODULE) [ARGS ...]",
+        usage="philote-fast run [-h] [--stats] (SCRIPT | -m MODULE) [ARGS ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         add_help=False,

@@ -13,17 +13,19 @@ from grpc import _channel
 from philote_mdo.generated.data_pb2 import VariableMessage, VariableMetaData
 from philote_mdo.utils.validation import PhiloteServerError
 
+from philote_fast._core import Meter
 from philote_fast.errors import MalformedMessageError
+from philote_fast.patches import meters
 from philote_fast.patches.grpcio_client import Call
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.native import StreamStream, StreamUnary
 from philote_fast.patches.registry import note_fallback, untouched
 
 T = TypeVar("T")
-#: Begins a native call, of which the server knows nothing before something is sent by it; None
-#: where there are no native calls.
+#: Begins a native call, of which the server knows nothing before something is sent by it; or gives
+#: the record of one of grpcio's.
 Begin = Callable[[], Any]
-#: Writes a request to the native call that is begun, which it returns, or else to a list.
+#: Writes a request to the native call that is begun, which it returns, or to a list.
 Write = Callable[[Begin], Any]
 #: Begins a call with the request that it is given.
 Raw = Callable[[Write], Any]
@@ -80,9 +82,12 @@ def raw_call(
     -----
     Stock's code runs instead, with message objects, where a method is overridden, a test double
     stands in, or the channel is neither grpcio's own nor a native one (an intercepted channel,
-    say); the last is counted in ``status()``.
+    say); the last is counted in ``status()``, and all of them in ``stats()``.
     """
+    # Whoever has a note of its own comes again, by the client's method.
+    count = note is note_fallback
     if not (untouched(client, *methods) and hooks_untouched()):
+        _leave_to_stock(client, count)
         return None
     method = getattr(stub, rpc)
     kind = _KINDS.get(rpc, _COMPUTE)
@@ -90,23 +95,29 @@ def raw_call(
     if found is not kind.native and found is not kind.multicallable:
         name = f"{found.__module__}.{found.__qualname__}"
         note(f"the client's {rpc}", f"its stub is a {name}")
+        _leave_to_stock(client, count)
         return None
     if (method._request_serializer, method._response_deserializer) != kind.coders:
         note(f"the client's {rpc}", "its stub has coders of its own")
+        _leave_to_stock(client, count)
         return None
-    return partial(_by_native if found is kind.native else _by_grpcio, method)
+    if found is kind.native:
+        return partial(_by_native, method)
+    return partial(_by_grpcio, method, meters.of_client(client, method))
+
+
+def _leave_to_stock(client: Any, count: bool) -> None:
+    if count:
+        meters.skip(client)
 
 
 def _by_native(method: Any, write: Write) -> Any:
     return write(method.begin)
 
 
-def _by_grpcio(method: Any, write: Write) -> Call:
-    return Call(method, write(_no_call))
-
-
-def _no_call() -> None:
-    """Begin no native call: the request is a list."""
+def _by_grpcio(method: Any, meter: Meter, write: Write) -> Call:
+    record = meter.call()
+    return Call(method, write(lambda: record), record)
 
 
 def exchange(title: str, raw: Raw, write: Write, read: Callable[[Any], T]) -> T:
@@ -142,7 +153,7 @@ def exchange(title: str, raw: Raw, write: Write, read: Callable[[Any], T]) -> T:
 
 
 def at_hand(reply: Any) -> Any:
-    """Return the reply of grpcio's, waited for already where the thread may be ended meanwhile.
+    """Return the reply as it is read: what grpcio brings is recorded.
 
     Parameters
     ----------
@@ -151,9 +162,11 @@ def at_hand(reply: Any) -> Any:
 
     Notes
     -----
-    The interpreter ends daemon threads when it exits, and a thread that has Rust on its stack
-    cannot be ended: the process would abort.
+    What comes by grpcio is waited for here where the thread may be ended meanwhile. The interpreter
+    ends daemon threads when it exits, and a thread that has Rust on its stack cannot be ended: the
+    process would abort.
     """
-    if type(reply) is Call and threading.current_thread().daemon:
-        return list(reply)
-    return reply
+    if type(reply) is not Call:
+        return reply
+    is_daemon = threading.current_thread().daemon
+    return reply.record.over(list(reply) if is_daemon else reply)

@@ -12,6 +12,7 @@ from philote_mdo.general.discipline_client import DisciplineClient
 from philote_mdo.utils.validation import validate_is_dict
 
 from philote_fast._core import Table, read_nothing, write_messages
+from philote_fast.patches import meters
 from philote_fast.patches.calling import Begin, Raw, at_hand, exchange, raw_call
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.metadata import Key, apply_shapes, check_num_double, index_of
@@ -36,6 +37,7 @@ _DISCRETE = (data.VariableType.kDiscreteInput, data.VariableType.kDiscreteOutput
 def __init__(self: Any, channel: Any) -> None:  # noqa: N807
     """Start with chunks of 100,000 values, and lists that count."""
     _init(self, channel)
+    meters.attach(self, channel)
     self._stream_options.num_double = NUM_DOUBLE
     self._var_meta = Watched(self._var_meta)
     self._partials_meta = Watched(self._partials_meta)
@@ -149,8 +151,8 @@ def write_request(
         Continuous values; ``outputs`` may be None.
     discrete_inputs, discrete_outputs : dict of str to object
         Discrete values; may be None.
-    to : NativeCall, optional
-        The call that sends it.
+    to : NativeCall or CallRecord, optional
+        The call that sends it, or the ``CallRecord`` of one of grpcio's.
 
     Returns
     -------

@@ -13,6 +13,7 @@ from philote_mdo.utils import PairDict
 from philote_mdo.utils.validation import PhiloteValidationError
 
 from philote_fast import _core
+from philote_fast.patches import meters
 from philote_fast.patches.grpcio_server import requests_of
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.metadata import apply_shapes, check_num_double, index_of
@@ -67,8 +68,10 @@ def _set_variable_shapes_raw(server: Any) -> Callable[[Any, Any], bytes]:
     """Return the same in bytes, for a server that does not look at the messages."""
 
     def behaviour(requests: Any, context: Any) -> bytes:
+        call = native_call(requests)
+        if call is None:
+            meters.of_server(server).skip()
         if hooks_untouched() and untouched(server, "SetVariableShapes"):
-            call = native_call(requests)
             taken = requests_of(requests) if call is None else call
             answer = SetVariableShapes(server, taken, context)
         else:

@@ -16,6 +16,8 @@ import grpc
 from grpc import _channel, _common
 from grpc._cython import cygrpc
 
+from philote_fast._core import CallRecord
+
 _NO_FLAGS = 0
 _CANCELLED = "Locally cancelled by application!"
 _Due = cygrpc.OperationType
@@ -32,6 +34,8 @@ class Call:
         Made by grpcio's own channel.
     requests : iterable of bytes
         The serialised requests.
+    record : CallRecord
+        What is recorded of the call, for ``stats()``.
 
     Raises
     ------
@@ -39,7 +43,8 @@ class Call:
         From the iteration, if the call fails: with its code, details and metadata.
     """
 
-    def __init__(self, method: Any, requests: Iterable[bytes]) -> None:
+    def __init__(self, method: Any, requests: Iterable[bytes], record: CallRecord) -> None:
+        self.record = record
         self._requests = iter(requests)
         self._all_sent = False
         # Whether ``due`` is what grpcio's own call has due. Not so while either of them changes: a
@@ -96,6 +101,7 @@ class Call:
         taken already; then the rest is left on the queue, and costs some memory.
         """
         self._all_sent = True
+        self.record.fail()
         if self._state.code is None or not self._in_step:
             code = _common.STATUS_CODE_TO_CYGRPC_STATUS_CODE[grpc.StatusCode.CANCELLED]
             self._call.cancel(code, _CANCELLED)
@@ -108,6 +114,7 @@ class Call:
     def _end(self) -> None:
         if self._state.code is grpc.StatusCode.OK:
             raise StopIteration
+        self.record.fail()
         raise _channel._InactiveRpcError(self._state)
 
     def _advance(self) -> None:

@@ -11,8 +11,9 @@ from philote_mdo.generated.data_pb2 import VariableMessage
 from philote_mdo.utils import PairDict
 from philote_mdo.utils.validation import PhiloteValidationError
 
-from philote_fast._core import Table
+from philote_fast._core import CallRecord, Table
 from philote_fast.errors import MalformedMessageError
+from philote_fast.patches import meters
 from philote_fast.patches.context import original
 from philote_fast.patches.discipline import declared
 from philote_fast.patches.grpcio_server import requests_of, send_all
@@ -33,7 +34,8 @@ class Request(NamedTuple):
     partials: Any
     #: What the metadata said when the request came; the reply is judged by the same.
     table: Table
-    #: The native call that the reply is sent by, or None where it is a list of messages.
+    #: The native call that the reply is sent by; where it is a list of messages, what records the
+    #: call, or None.
     to: Any
 
 
@@ -67,8 +69,8 @@ def serve(
         The request.
     context : grpc.ServicerContext
         Aborted with INVALID_ARGUMENT or INTERNAL, and stock's text, where the call fails.
-    to : NativeServerCall, optional
-        The call, where it is a native one: the reply is sent by it.
+    to : NativeServerCall or CallRecord, optional
+        The call, where it is a native one: the reply is sent by it. Or else what records it.
 
     Returns
     -------
@@ -79,7 +81,8 @@ def serve(
     if not hooks_untouched():
         return _serialized(_serve_by_stock(server, rpc, requests, context))
     served = _serve(server, rpc, _receive, (requests, to), context)
-    return iter(()) if to is not None or served is None else iter(served[1])
+    # A native call has sent what it has written.
+    return iter(served[1]) if served and isinstance(served[1], list) else iter(())
 
 
 def _serve(
@@ -130,12 +133,22 @@ def raw_factory(rpc: Rpc) -> Callable[[Any], Callable[[Iterable[bytes], Any], It
             call = native_call(requests)
             # A native call's own iterator, which says so when the caller is gone.
             taken = requests_of(requests) if call is None else requests
+            if call is not None:
+                return answer(taken, context, call)
+            record = meters.of_server(server).call()
+            try:
+                left = send_all(original(context), answer(taken, context, record))
+                record.finish()
+                return left
+            except BaseException:
+                record.give_up()
+                raise
+
+        def answer(taken: Iterable[bytes], context: Any, to: Any) -> Iterator[bytes]:
             if untouched(server, rpc.name):
-                responses = serve(server, rpc, taken, context, call)
-            else:
-                # The patches were taken out after the server was attached.
-                responses = _serialized(_serve_by_stock(server, rpc, taken, context))
-            return responses if call is not None else send_all(original(context), responses)
+                return serve(server, rpc, taken, context, to)
+            # The patches were taken out after the server was attached.
+            return _serialized(_serve_by_stock(server, rpc, taken, context))
 
         def whole(call: Any, context: Any) -> Any:
             if not (untouched(server, rpc.name, *_METHODS) and hooks_untouched()):
@@ -170,9 +183,15 @@ def _receive_by_slot(server: Any, rpc: Rpc, requests: Iterable[Any], to: Any) ->
         partials = PairDict()
         table.allocate_partials(partials)
     inputs, outputs, discrete_inputs, discrete_outputs = table.read_request(
-        requests if to is None else to, server._stream_opts.num_double, rpc.with_outputs
+        _source(requests, to), server._stream_opts.num_double, rpc.with_outputs
     )
     return Request(inputs, outputs or {}, discrete_inputs, discrete_outputs, partials, table, to)
+
+
+def _source(requests: Iterable[Any], to: Any) -> Any:
+    if to is None:
+        return requests
+    return to.over(requests) if type(to) is CallRecord else to
 
 
 def _receive_by_methods(server: Any, rpc: Rpc, requests: Iterable[Any], to: Any) -> Request:

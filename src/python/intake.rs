@@ -7,9 +7,11 @@ use pyo3::types::PyBytes;
 
 use super::buffers::bytes_of;
 use super::errors::ended;
+use super::meters::{Recorded, Span};
 use super::tables::serialise;
 use super::transport::ends::native;
-use super::transport::wait::wait;
+use super::transport::wait::{wait_if_needed, wait_timed};
+use crate::transport::counters::Count;
 use crate::transport::ends::Exchange;
 use crate::transport::framing::{FramingError, MessageReader};
 use crate::wire::Header;
@@ -45,29 +47,80 @@ impl<F: FnMut(&[u8]) -> PyResult<()>> Take for F {
 pub fn each_message<'py>(
     messages: &Bound<'py, PyAny>,
     to_bytes: impl Fn(Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>,
-    mut take: impl Take,
+    take: impl Take,
 ) -> PyResult<()> {
     let Some(call) = native(messages)? else {
-        for message in messages.try_iter()? {
-            take.message(to_bytes(message?)?.as_bytes())?;
-        }
-        return Ok(());
+        return match messages.cast_exact::<Recorded>() {
+            Ok(recorded) => each_recorded(recorded, to_bytes, take),
+            Err(_) => each_listed(messages, to_bytes, take),
+        };
     };
     let is_whole = each_of_call(messages.py(), &*call, take)?;
     is_whole.then_some(()).ok_or_else(|| ended(messages))
 }
 
+fn each_listed<'py>(
+    messages: &Bound<'py, PyAny>,
+    to_bytes: impl Fn(Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>,
+    mut take: impl Take,
+) -> PyResult<()> {
+    for message in messages.try_iter()? {
+        take.message(to_bytes(message?)?.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn each_recorded<'py>(
+    recorded: &Bound<'py, Recorded>,
+    to_bytes: impl Fn(Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>,
+    mut take: impl Take,
+) -> PyResult<()> {
+    let record = recorded.get().record();
+    let mut messages = recorded.get().messages(recorded.py()).try_iter()?;
+    loop {
+        record.lap(Count::Decoding);
+        let next = messages.next().transpose();
+        record.lap(Count::Waiting);
+        let Some(message) = next? else {
+            return Ok(());
+        };
+        let message = to_bytes(message)?;
+        record.meter().received(1, message.as_bytes().len());
+        take.message(message.as_bytes())?;
+    }
+}
+
 /// False where the end of the call cut the messages short.
 fn each_of_call(py: Python<'_>, call: &dyn Exchange, mut take: impl Take) -> PyResult<bool> {
     let mut reader = call.reader();
-    loop {
-        if let Err(error) = each_come(&mut reader, &mut take)? {
-            call.refuse(error);
-            return Ok(false);
+    let record = call.record();
+    let mut come = Come::default();
+    // A client's first look is too early, a server's is not.
+    let mut early = !record.has_come();
+    let filled = loop {
+        match each_come(&mut reader, &mut take, &mut come) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                call.refuse(error);
+                break Ok(false);
+            }
+            Err(error) => break Err(error),
         }
-        if !wait(py, |until| call.fill(&mut reader, until))? {
-            break;
+        let mut fill = |until| call.fill(&mut reader, until);
+        let more = if std::mem::take(&mut early) {
+            wait_timed(py, record, Count::Decoding, &mut fill)
+        } else {
+            wait_if_needed(py, record, Count::Decoding, &mut fill)
+        };
+        match more {
+            Ok(true) => {}
+            Ok(false) => break Ok(true),
+            Err(error) => break Err(error),
         }
+    };
+    record.meter().received(come.messages, come.bytes);
+    if !filled? {
+        return Ok(false);
     }
     if !reader.is_clean_end() {
         call.refuse(FramingError::Truncated);
@@ -75,16 +128,39 @@ fn each_of_call(py: Python<'_>, call: &dyn Exchange, mut take: impl Take) -> PyR
     Ok(call.is_whole())
 }
 
+/// How much was taken.
+#[derive(Default)]
+struct Come {
+    messages: usize,
+    bytes: usize,
+}
+
+impl Come {
+    fn add(&mut self, size: usize) {
+        self.messages += 1;
+        self.bytes += size;
+    }
+}
+
 fn each_come(
     reader: &mut MessageReader,
     take: &mut impl Take,
+    come: &mut Come,
 ) -> PyResult<Result<(), FramingError>> {
     loop {
         while let Some(piece) = reader.piece() {
             take.piece(&piece)?;
         }
-        let taken = match reader.read_or_begin(|beginning, size| take.begin(beginning, size)) {
-            Ok(Some(message)) => Some(take.message(message)?),
+        let begin = |beginning: &[u8], size| {
+            let begun = take.begin(beginning, size)?;
+            come.add(size);
+            Some(begun)
+        };
+        let taken = match reader.read_or_begin(begin) {
+            Ok(Some(message)) => {
+                come.add(message.len());
+                Some(take.message(message)?)
+            }
             Ok(None) => None,
             Err(error) => return Ok(Err(error)),
         };
@@ -98,7 +174,10 @@ fn each_come(
 /// Reads a reply that carries nothing, to its end.
 #[pyfunction]
 pub fn read_nothing(messages: &Bound<'_, PyAny>) -> PyResult<()> {
-    each_message(messages, message_bytes, |_: &[u8]| Ok(()))
+    let reading = Span::new(messages)?;
+    each_message(messages, message_bytes, |_: &[u8]| Ok(()))?;
+    reading.done();
+    Ok(())
 }
 
 /// The serialised form of a message.

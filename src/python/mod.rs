@@ -19,6 +19,7 @@ mod fresh;
 mod hooks;
 mod intake;
 mod messages;
+mod meters;
 mod outbox;
 mod process;
 mod reading;
@@ -48,6 +49,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_class::<tables::Tables>()?;
     transport::register(module)?;
+    meters::register(module)?;
     module.add_function(wrap_pyfunction!(intake::read_nothing, module)?)?;
     module.add_function(wrap_pyfunction!(process::read_into, module)?)?;
     module.add_function(wrap_pyfunction!(sink::write_messages, module)?)?;

@@ -8,6 +8,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use super::arrays::{Target, writable_f64};
 use super::errors::validation;
 use super::flat::Flat;
+use super::meters::Span;
 use super::outbox::{Declared, Outbox, Pairs, arrays_of, pairs};
 use super::reading::{Discretes, Reading, Shelf};
 use super::sink::written;
@@ -146,6 +147,7 @@ impl Table {
         num_double: &Bound<'_, PyAny>,
         with_outputs: bool,
     ) -> PyResult<Request<'py>> {
+        let span = Span::new(messages)?;
         self.known.variables.resolved()?;
         let shelves = [self.inputs(), self.outputs()];
         let shelves = if with_outputs {
@@ -168,6 +170,7 @@ impl Table {
         if let Some(outputs) = &outputs {
             reading.file(1, outputs)?;
         }
+        span.done();
         Ok((inputs, outputs, discrete_inputs, discrete_outputs))
     }
 
@@ -289,10 +292,13 @@ impl Table {
         num_double: &Bound<'_, PyAny>,
         partials: &Bound<'_, PyDict>,
     ) -> PyResult<()> {
+        let span = Span::new(messages)?;
         let shelf = self.declared_partials()?;
         let mut reading = Reading::new(messages.py(), Side::Client, &[shelf], num_double)?;
         reading.read_all(messages, &[])?;
-        reading.file(0, partials)
+        reading.file(0, partials)?;
+        span.done();
+        Ok(())
     }
 
     /// Reads a reply that carries partials into `blocks`, an array for each declared partial. They are written to
@@ -304,10 +310,14 @@ impl Table {
         blocks: &Bound<'py, PyList>,
     ) -> PyResult<()> {
         let py = messages.py();
+        let span = Span::new(messages)?;
         let shelf = self.declared_partials()?;
         let unfit = || validation(py, "the arrays are not those of the declared partials");
         let targets = targets_of(shelf.role, blocks).ok_or_else(unfit)?;
-        Reading::into_targets(py, Side::Client, shelf, targets, num_double)?.read_all(messages, &[])
+        let mut reading = Reading::into_targets(py, Side::Client, shelf, targets, num_double)?;
+        reading.read_all(messages, &[])?;
+        span.done();
+        Ok(())
     }
 
     /// Whether `blocks` are arrays that the declared partials can be read into.
@@ -353,6 +363,7 @@ impl Table {
         into: Option<&Flat>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let py = messages.py();
+        let span = Span::new(messages)?;
         let values = PyDict::new(py);
         if let Some(flat) = into {
             flat.places(&self.known, shelf.role.kind())?;
@@ -366,6 +377,7 @@ impl Table {
             reading.read_all(messages, discretes)?;
             reading.file(0, &values)?;
         }
+        span.done();
         Ok(values)
     }
 }

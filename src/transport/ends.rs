@@ -1,10 +1,14 @@
 //! What a call is to whoever writes or reads all the messages of one direction of it at once.
 
+use super::counters::Record;
 use super::framing::{Framer, FramingError, MessageReader};
 use super::{Incoming, Outgoing};
 
 /// A call, with how its messages are framed.
 pub trait Exchange: Outgoing + Incoming + Send + Sync {
+    /// What is recorded of it.
+    fn record(&self) -> &Record;
+
     /// What frames messages as this call sends them.
     fn framer(&self) -> Framer;
 

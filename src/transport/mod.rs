@@ -6,6 +6,7 @@
 pub mod client;
 pub mod code;
 pub mod compression;
+pub mod counters;
 pub mod ends;
 pub mod fork;
 pub mod framing;

@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::Ended;
+use super::counters::Count;
 use super::ends::Exchange;
 use super::framing::{Framer, FramingError, SEGMENT};
 
@@ -28,7 +29,15 @@ pub struct Writer {
     settled: bool,
     /// Why no more can be sent.
     refused: Option<FramingError>,
-    ended: bool,
+    ended: Option<End>,
+}
+
+/// How the sending has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Sent,
+    /// Something was added that cannot be sent any more.
+    Lost,
 }
 
 impl Writer {
@@ -41,7 +50,7 @@ impl Writer {
             begun: false,
             settled: false,
             refused: None,
-            ended: false,
+            ended: None,
         }
     }
 
@@ -53,7 +62,7 @@ impl Writer {
 
     /// Adds the message that is made of `parts`. True where what has been added must be sent before more is.
     pub fn add(&mut self, parts: &[&[u8]], call: &dyn Exchange) -> bool {
-        if self.ended || self.refused.is_some() {
+        if self.ended.is_some() || self.refused.is_some() {
             return false;
         }
         let Self {
@@ -71,10 +80,16 @@ impl Writer {
             framer.flush();
             gone = let_go(framer, leaving, call);
         }
-        self.ended = gone.is_err();
+        self.ended = gone.err().map(|Ended| End::Lost);
         let full = self.framer.pending() > if self.begun { SOME } else { WHOLE };
         self.begun |= full;
         full
+    }
+
+    /// Whether something of what was added will never be sent.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        self.refused.is_some() || self.ended == Some(End::Lost)
     }
 
     /// Sends the segments that are filled; at the end of the messages (`last`) all that is left. To be called again
@@ -82,9 +97,9 @@ impl Writer {
     pub fn send(&mut self, call: &dyn Exchange, last: bool, until: Instant) -> Poll<()> {
         if let Some(error) = self.refused.take() {
             call.refuse(error);
-            self.ended = true;
+            self.ended = Some(End::Lost);
         }
-        if self.ended {
+        if self.ended.is_some() {
             return Poll::Ready(());
         }
         if last {
@@ -105,10 +120,10 @@ impl Writer {
                     self.leaving = Some(segment);
                     return Poll::Pending;
                 }
-                Poll::Ready(Err(Ended)) => self.ended = true,
-                Poll::Ready(Ok(())) => self.ended = is_last,
+                Poll::Ready(Err(Ended)) => self.ended = Some(End::Lost),
+                Poll::Ready(Ok(())) => self.ended = is_last.then_some(End::Sent),
             }
-            if self.ended {
+            if self.ended.is_some() {
                 return Poll::Ready(());
             }
         }
@@ -116,7 +131,7 @@ impl Writer {
 
     fn end(&mut self, call: &dyn Exchange, until: Instant) -> Poll<()> {
         call.send(&Bytes::new(), true, until)
-            .map(|_| self.ended = true)
+            .map(|_| self.ended = Some(End::Sent))
     }
 }
 
@@ -128,7 +143,11 @@ fn let_go(
     call: &dyn Exchange,
 ) -> Result<(), Ended> {
     while let Some(segment) = leaving.take().or_else(|| framer.segment()) {
-        match call.send(&segment, false, Instant::now()) {
+        let now = Instant::now();
+        call.record().lap_at(Count::Encoding, now);
+        let polled = call.send(&segment, false, now);
+        call.record().lap(Count::Waiting);
+        match polled {
             Poll::Ready(sent) => sent?,
             Poll::Pending => {
                 *leaving = Some(segment);
@@ -144,17 +163,31 @@ mod tests {
     use std::sync::Mutex;
 
     use super::super::compression::Encoding;
-    use super::super::framing::MessageReader;
+    use super::super::counters::{Meter, Record};
+    use super::super::framing::{MessageReader, Side};
     use super::super::{Incoming, Outgoing};
     use super::*;
 
     /// Takes what is sent; every second time it is asked to wait.
-    #[derive(Default)]
     struct Fake {
         sent: Mutex<Vec<(Bytes, bool)>>,
         refused: Mutex<Option<FramingError>>,
         asked: Mutex<usize>,
         ends_after: Option<usize>,
+        record: Record,
+    }
+
+    impl Default for Fake {
+        fn default() -> Self {
+            let meter = Meter::new(Side::Client, "fake", String::new());
+            Self {
+                sent: Mutex::default(),
+                refused: Mutex::default(),
+                asked: Mutex::default(),
+                ends_after: None,
+                record: Record::new(meter),
+            }
+        }
     }
 
     impl Fake {
@@ -186,6 +219,10 @@ mod tests {
     }
 
     impl Exchange for Fake {
+        fn record(&self) -> &Record {
+            &self.record
+        }
+
         fn framer(&self) -> Framer {
             framer(usize::MAX)
         }

@@ -5,6 +5,7 @@ before the user's script; children that ``multiprocessing`` spawns run it by its
 code of the user's runs, the environment and ``sys.path`` are as they would be without it.
 """
 
+import atexit
 import importlib.util
 import os
 import signal
@@ -50,6 +51,16 @@ def _leave_no_trace() -> None:
         del os.environ["PYTHONPATH"]
 
 
+def _print_stats() -> None:
+    """Print what was counted: the last thing that the process does."""
+    from philote_fast import stats
+
+    print(
+        f"philote-fast: calls of process {os.getpid()}, not of its children\n{stats()}",
+        file=sys.stderr,
+    )
+
+
 def _run_the_sites_own() -> None:
     """Run the ``sitecustomize`` that this one has hidden, if there is one."""
     ours = sys.modules.pop("sitecustomize")
@@ -66,8 +77,11 @@ def _run_the_sites_own() -> None:
 def _start() -> None:
     """Make this process native, or end it: a script must not run on grpcio unnoticed."""
     _leave_no_trace()
+    with_stats = os.environ.pop("PHILOTE_FAST_RUN_STATS", None) is not None
     try:
         make_native()
+        if with_stats:
+            atexit.register(_print_stats)
     except KeyboardInterrupt:
         # As a Python that is interrupted ends; from here Python itself would call it a fatal error.
         signal.signal(signal.SIGINT, signal.SIG_DFL)

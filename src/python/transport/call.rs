@@ -43,7 +43,7 @@ struct Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if !self.call.has_ended() {
-            self.call.end(Status::new(Code::Cancelled, ABANDONED));
+            self.call.abandon(Status::new(Code::Cancelled, ABANDONED));
         }
     }
 }
@@ -103,6 +103,9 @@ impl NativeCall {
             return Ok(None);
         };
         let message = wait(py, |until| call.message(until))?;
+        if let Some(message) = &message {
+            call.record().meter().received(1, message.len());
+        }
         Ok(message.map(|message| PyBytes::new(py, &message)))
     }
 
@@ -253,6 +256,8 @@ impl NativeCall {
             }
             next = framer.segment();
         }
+        let bytes = messages.iter().map(|message| message.len()).sum();
+        call.record().meter().sent(messages.len(), bytes);
         Ok(true)
     }
 

@@ -69,6 +69,7 @@ impl Given {
         let default = ChannelOptions::default();
         let seconds = |given: Option<f64>, default| given.map_or(default, duration);
         Ok(ChannelOptions {
+            name: default.name,
             max_receive: self.max_receive.unwrap_or(default.max_receive),
             max_send: self.max_send.unwrap_or(default.max_send),
             max_metadata: self.max_metadata.unwrap_or(default.max_metadata),
@@ -96,8 +97,9 @@ impl NativeChannel {
         options: Given,
         tls: Option<&Bound<'_, TlsClientConfig>>,
     ) -> PyResult<Self> {
-        let target = Target::parse(target).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let mut options = options.options()?;
+        target.clone_into(&mut options.name);
+        let target = Target::parse(target).map_err(|e| PyValueError::new_err(e.to_string()))?;
         if tls.is_some() && options.authority.is_none() {
             options.authority.clone_from(&options.tls_name);
         }

@@ -13,6 +13,7 @@ use super::server::{encoding, inherited, object};
 use super::wait::wait;
 use crate::transport::code::Code;
 use crate::transport::compression::Encoding;
+use crate::transport::counters::Count;
 use crate::transport::fork::Native;
 use crate::transport::framing::{Framer, FramingError, MessageReader, Side};
 use crate::transport::server::{Initial, ServerCall};
@@ -63,6 +64,9 @@ impl NativeServerCall {
     pub fn receive<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let call = self.call()?;
         let message = wait(py, |until| self.poll_message(call, until))?;
+        if let Some(message) = &message {
+            call.record().meter().received(1, message.len());
+        }
         Ok(message.map(|message| PyBytes::new(py, &message)))
     }
 
@@ -142,7 +146,11 @@ impl NativeServerCall {
             message: String::from_utf8_lossy(details).into_owned(),
             trailing: pairs::from_python(trailing)?,
         };
-        Ok(py.detach(|| call.finish(&status)))
+        let record = call.record();
+        record.take_back();
+        let finished = py.detach(|| call.finish(&status));
+        record.lap(Count::Waiting);
+        Ok(finished)
     }
 
     /// End the call as if the caller had cancelled it; False if it had ended before.
@@ -254,6 +262,8 @@ impl NativeServerCall {
                 return Ok(false);
             }
         }
+        let bytes = messages.iter().map(|message| message.len()).sum();
+        call.record().meter().sent(messages.len(), bytes);
         Ok(true)
     }
 }

@@ -12,6 +12,7 @@ use h2::Reason;
 
 use super::super::code::Code;
 use super::super::compression::Encoding;
+use super::super::counters::Record;
 use super::super::framing::{Framer, MessageReader};
 use super::super::link::Link;
 use super::super::metadata::Metadata;
@@ -55,6 +56,7 @@ pub struct Call {
     pub(super) waker: Waker,
     retried: AtomicBool,
     ended: AtomicBool,
+    record: Record,
 }
 
 /// What the channel's options say of the sizes of messages.
@@ -94,6 +96,7 @@ impl Call {
             bell,
             retried: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            record: Record::new(Arc::clone(&shared.meter)),
         })
     }
 
@@ -101,6 +104,12 @@ impl Call {
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// What is recorded of it.
+    #[must_use]
+    pub fn record(&self) -> &Record {
+        &self.record
     }
 
     /// When it ends at the latest.
@@ -186,6 +195,12 @@ impl Call {
         ended
     }
 
+    /// Ends the call, of which nobody has asked anything if it has not begun: then there never was one.
+    pub fn abandon(&self, status: Status) {
+        self.record.forget();
+        self.end(status);
+    }
+
     /// Ends the call because what the peer has sent is no good, though it may have told a success.
     pub(super) fn fail(&self, status: Status) {
         lock(&self.receiving).overrule(status);
@@ -224,7 +239,16 @@ impl Call {
     fn release(&self) {
         self.ended.store(true, Ordering::SeqCst);
         let former = lock(&self.sending).end();
-        let stream = lock(&self.receiving).take_stream();
+        let (stream, failed) = {
+            let mut receiving = lock(&self.receiving);
+            let status = receiving.status();
+            let failed = status.is_some_and(|status| status.code != Code::Ok);
+            (receiving.take_stream(), failed)
+        };
+        self.record.count();
+        if failed {
+            self.record.fail();
+        }
         Link::hold(|| {
             if let Some((mut sender, connection)) = former {
                 connection.leave();

@@ -12,6 +12,8 @@ use http::uri::InvalidUri;
 use mio::Token;
 
 use super::super::code::Code;
+use super::super::counters::Meter;
+use super::super::framing::Side;
 use super::super::reactor::{Reactor, Source};
 use super::super::status::Status;
 use super::super::target::Target;
@@ -65,6 +67,7 @@ pub struct Shared {
     pub target: Target,
     pub state: Mutex<State>,
     pub watch: Arc<Watch>,
+    pub meter: Arc<Meter>,
     deadlines: Mutex<BTreeMap<(Instant, u64), Weak<Call>>>,
     next_call: AtomicU64,
     token: Token,
@@ -94,6 +97,7 @@ impl Channel {
             me: Weak::clone(me),
             reactor: Arc::clone(&reactor),
             state: Mutex::new(State::new(&options)),
+            meter: Meter::new(Side::Client, "native", options.name.clone()),
             options,
             tls,
             template,

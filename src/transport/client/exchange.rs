@@ -1,11 +1,16 @@
 //! Whole calls of a client.
 
 use super::super::code::Code;
+use super::super::counters::Record;
 use super::super::ends::Exchange;
 use super::super::framing::{Framer, FramingError, MessageReader, Side};
 use super::call::Call;
 
 impl Exchange for Call {
+    fn record(&self) -> &Record {
+        Call::record(self)
+    }
+
     fn framer(&self) -> Framer {
         Call::framer(self)
     }

@@ -16,6 +16,8 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Everything that a channel can be told about itself. The defaults are those of gRPC.
 #[derive(Debug, Clone)]
 pub struct ChannelOptions {
+    /// What the channel is called where its calls are counted.
+    pub name: String,
     /// The largest message that is received.
     pub max_receive: usize,
     /// The largest message that is sent.
@@ -47,6 +49,7 @@ pub struct ChannelOptions {
 impl Default for ChannelOptions {
     fn default() -> Self {
         Self {
+            name: String::new(),
             max_receive: DEFAULT_RECEIVE_LIMIT,
             max_send: usize::MAX,
             max_metadata: u32::try_from(HARD_LIMIT).unwrap_or(u32::MAX),

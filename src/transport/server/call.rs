@@ -10,6 +10,7 @@ use h2::RecvStream;
 
 use super::super::code::Code;
 use super::super::compression::Encoding;
+use super::super::counters::Record;
 use super::super::framing::MessageReader;
 use super::super::link::Link;
 use super::super::metadata::{Metadata, MetadataError};
@@ -49,6 +50,7 @@ pub struct ServerCall {
     /// What the binding keeps with the call.
     note: Mutex<Option<Note>>,
     watcher: Mutex<Option<Note>>,
+    record: Record,
 }
 
 /// What became of initial metadata.
@@ -70,6 +72,7 @@ impl ServerCall {
         roster: Arc<Roster>,
         bell: Arc<Bell>,
         streams: (Sending, RecvStream),
+        record: Record,
     ) -> Arc<Self> {
         let (sending, body) = streams;
         let call = Arc::new(Self {
@@ -86,6 +89,7 @@ impl ServerCall {
             unsent: Arc::default(),
             note: Mutex::default(),
             watcher: Mutex::default(),
+            record,
         });
         call.roster.add(&call);
         call
@@ -93,6 +97,12 @@ impl ServerCall {
 
     pub(super) fn id(&self) -> u32 {
         self.id
+    }
+
+    /// What is recorded of it.
+    #[must_use]
+    pub fn record(&self) -> &Record {
+        &self.record
     }
 
     /// What the caller wants.
@@ -272,6 +282,7 @@ impl ServerCall {
     fn notice_reset(&self, sending: &mut Sending) {
         if self.is_open() && sending.is_reset(&mut Context::from_waker(&self.waker)) {
             self.close(CANCELLED);
+            self.record.fail();
             *sending = Sending::Done;
         }
     }
@@ -284,6 +295,7 @@ impl ServerCall {
                 return;
             }
             self.close(CANCELLED);
+            self.record.fail();
             std::mem::replace(&mut *sending, Sending::Done)
         };
         drop(former);
@@ -298,6 +310,9 @@ impl ServerCall {
                 return false;
             }
             self.close(state);
+            if status.code != Code::Ok {
+                self.record.fail();
+            }
             sending.end(status);
             drop(sending);
             // With both halves dropped the library tells a caller that still sends to stop.

@@ -11,6 +11,7 @@ use h2::{Reason, RecvStream};
 use http::Request;
 
 use super::super::compression::Encoding;
+use super::super::counters::Record;
 use super::super::link::{Driver, Link};
 use super::super::socket::Socket;
 use super::super::tls::{Io, Opening, Properties, ServerTls};
@@ -256,7 +257,8 @@ impl Connection {
             return;
         }
         let limit = self.shared.options.metadata_limit;
-        let (head, body) = match Head::read(request, Instant::now(), limit) {
+        let now = Instant::now();
+        let (head, body) = match Head::read(request, now, limit) {
             Ok(call) => call,
             Err(Refusal::Http(code)) => return refuse(respond, code),
             Err(Refusal::Grpc(status)) => {
@@ -275,7 +277,8 @@ impl Connection {
         let streams = (Sending::New { respond, encoding }, body);
         let (peer, roster) = (Arc::clone(peer), Arc::clone(&self.roster));
         let bell = Bell::new(Arc::clone(&self.shared.queue));
-        let call = ServerCall::new(head, peer, link, roster, bell, streams);
+        let record = Record::come(Arc::clone(&self.shared.meter), now);
+        let call = ServerCall::new(head, peer, link, roster, bell, streams, record);
         self.shared.queue.push(call);
         if let Some(deadline) = deadline {
             self.shared.reactor.set_alarm(deadline);

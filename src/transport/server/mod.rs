@@ -104,6 +104,9 @@ impl Server {
                 Err(error) => failure = error,
             }
         }
+        if let Some(port) = port {
+            self.shared.meter.add_name(&bound_name(address, port));
+        }
         port.ok_or(failure)
     }
 
@@ -154,6 +157,14 @@ impl Drop for Server {
         }
         // The reactor would keep what keeps the reactor.
         self.shared.reactor.remove(self.grace_token);
+    }
+}
+
+/// The address with the port that was found where any was asked for.
+fn bound_name(address: &str, port: u16) -> String {
+    match address.strip_suffix(":0") {
+        Some(host) => format!("{host}:{port}"),
+        None => address.to_owned(),
     }
 }
 

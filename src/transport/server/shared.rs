@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
+use super::super::counters::Meter;
+use super::super::framing::Side;
 use super::super::link::Link;
 use super::super::reactor::Reactor;
 use super::call::ServerCall;
@@ -31,6 +33,7 @@ pub(super) struct Shared {
     pub options: Arc<Options>,
     pub reactor: Arc<Reactor>,
     pub queue: Arc<Queue>,
+    pub meter: Arc<Meter>,
     stage: AtomicU8,
     connections: Mutex<HashMap<u64, Known>>,
     /// When the calls at work are ended.
@@ -42,6 +45,7 @@ impl Shared {
     pub fn new(options: Options, reactor: Arc<Reactor>) -> Arc<Self> {
         Arc::new(Self {
             options: Arc::new(options),
+            meter: Meter::new(Side::Server, "native", String::new()),
             queue: Queue::new(Arc::clone(&reactor)),
             reactor,
             stage: AtomicU8::new(Stage::Serving as u8),

@@ -32,6 +32,7 @@ impl Call {
             }
             sending.stage = Stage::Waiting;
         }
+        self.record.count();
         self.place();
     }
 
