@@ -144,11 +144,14 @@ impl Sink for Sending {
         self.messages += 1;
         self.bytes += size;
         let Self { call, writer, .. } = self;
-        let full = if size > DETACH_BYTES {
+        let full = if size > DETACH_BYTES || writer.is_cut(size) {
             py.detach(|| writer.add(parts, &**call))
         } else {
             writer.add(parts, &**call)
         };
+        if writer.may_leave() {
+            py.detach(|| writer.let_go(&**call));
+        }
         if full {
             self.send(py, false)?;
         }

@@ -60,6 +60,24 @@ impl Writer {
         self.settled = self.refused.is_none() && self.framer.takes(largest);
     }
 
+    /// Whether a message of so many bytes is sent while it is added.
+    #[must_use]
+    pub fn is_cut(&self, size: usize) -> bool {
+        self.settled && size > SEGMENT
+    }
+
+    /// Whether something that was added may leave.
+    #[must_use]
+    pub fn may_leave(&self) -> bool {
+        self.settled && self.ended.is_none() && self.framer.has_segment()
+    }
+
+    /// Sends what may leave, as far as the peer takes it without a wait.
+    pub fn let_go(&mut self, call: &dyn Exchange) {
+        let gone = let_go(&mut self.framer, &mut self.leaving, call);
+        self.ended = gone.err().map(|Ended| End::Lost);
+    }
+
     /// Adds the message that is made of `parts`. True where what has been added must be sent before more is.
     pub fn add(&mut self, parts: &[&[u8]], call: &dyn Exchange) -> bool {
         if self.ended.is_some() || self.refused.is_some() {
@@ -74,12 +92,7 @@ impl Writer {
                 gone = let_go(framer, leaving, call);
             }
         });
-        if let Err(error) = framed {
-            self.refused = Some(error);
-        } else if self.settled && framer.pending() > SEGMENT {
-            framer.flush();
-            gone = let_go(framer, leaving, call);
-        }
+        self.refused = framed.err();
         self.ended = gone.err().map(|Ended| End::Lost);
         let full = self.framer.pending() > if self.begun { SOME } else { WHOLE };
         self.begun |= full;
@@ -325,6 +338,29 @@ mod tests {
         finish(&mut writer, &call, true);
         assert!((1..call.sent().len()).contains(&before_the_end));
         assert!(messages(&call.sent()) == values);
+    }
+
+    #[test]
+    fn of_small_messages_that_are_settled_what_fills_a_segment_may_leave() {
+        let call = Fake::default();
+        let mut writer = Writer::new(call.framer());
+        writer.settled(10_000);
+        let values: Vec<Vec<u8>> = (0..30_u8).map(|n| vec![n; 10_000]).collect();
+        let mut offered = 0;
+        for value in &values {
+            assert!(!writer.add(&[value], &call));
+            if writer.may_leave() {
+                offered += 1;
+                writer.let_go(&call);
+            }
+        }
+        assert!(offered > 1);
+        let before_the_end = call.sent().len();
+        finish(&mut writer, &call, true);
+        let sent = call.sent();
+        assert!((1..sent.len()).contains(&before_the_end));
+        assert!(messages(&sent) == values);
+        assert!(sent.iter().all(|(segment, _)| segment.len() <= SEGMENT));
     }
 
     #[test]

@@ -110,6 +110,12 @@ impl Framer {
         }
     }
 
+    /// Whether a segment is filled.
+    #[must_use]
+    pub fn has_segment(&self) -> bool {
+        !self.full.is_empty()
+    }
+
     /// The next segment that is filled, or that `flush` ended.
     pub fn segment(&mut self) -> Option<Bytes> {
         let segment = self.full.pop_front()?;
