@@ -49,11 +49,14 @@ ENDS = {
 
 def run(tmp_path, body, *arguments):
     script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(CALLS) + textwrap.dedent(body))
+    # At the end of the path, and from elsewhere: the installed package is the one that runs.
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    path = f"import sys; sys.path.append({root!r})\n"
+    script.write_text(path + textwrap.dedent(CALLS) + textwrap.dedent(body))
     return subprocess.run(
         [sys.executable, "-m", "philote_fast", "run", *arguments, str(script)],
-        env={**os.environ, "PHILOTE_FAST": "1", "PYTHONPATH": root},
+        env={**os.environ, "PHILOTE_FAST": "1"},
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
