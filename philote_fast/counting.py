@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
-from typing import Literal
+from typing import Any, Literal
 
 from philote_fast import _core
 from philote_fast.bench.figures import duration
@@ -65,17 +65,18 @@ class Counts:
         return self.encoding + self.waiting + self.decoding + self.discipline + self.other
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            *(mine + its for mine, its in zip(astuple(self), astuple(other), strict=True))
-        )
+        return self._with(other, 1)
 
     def __sub__(self, other: Counts) -> Counts:
-        return Counts(
-            *(mine - its for mine, its in zip(astuple(self), astuple(other), strict=True))
-        )
+        return self._with(other, -1)
 
     def __bool__(self) -> bool:
         return any(astuple(self))
+
+    def _with(self, other: Counts, sign: int) -> Counts:
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        # Counted are whole nanoseconds: what is beneath is left over by sums of floats.
+        return Counts(*(round(mine + sign * its, 9) for mine, its in pairs))
 
 
 #: So many of the fields are numbers; the rest are times.
@@ -131,6 +132,10 @@ class Stats:
 
     def __len__(self) -> int:
         return len(self.entries)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the table, at the prompt of IPython and in notebooks."""
+        printer.text(str(self))
 
     def since(self, earlier: Stats) -> Stats:
         """Return what was counted since an earlier moment, entries without anything left out.

@@ -147,6 +147,16 @@ class RaisesInPartials(Explicit):
         raise ValueError("no gradient here")
 
 
+class Leaves(Plain):
+    def value(self):
+        sys.exit(3)
+
+
+class LeavesInSetup(Plain):
+    def setup(self):
+        sys.exit("no licence")
+
+
 class EndsItsProcess(Plain):
     def value(self):
         os._exit(3)

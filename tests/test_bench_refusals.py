@@ -1,6 +1,7 @@
 """What philote-fast bench refuses: one clear line, no traceback, and an exit status of its own."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -18,6 +19,9 @@ def own(tmp_path_factory):
     (place / "leaving.py").write_text("raise SystemExit('leaving')\n")
     (place / "text.json").write_text("not { JSON")
     (place / "list.json").write_text("[]")
+    (place / "deep.json").write_text("[" * 100_000)
+    (place / "unusable" / "matplotlib").mkdir(parents=True)
+    (place / "unusable" / "matplotlib" / "__init__.py").write_text("raise OSError('no libpng')\n")
     (place / "other.json").write_text('{"benchmarks": []}')
     newer = {"schema": "philote-fast/bench", "version": 2}
     (place / "newer.json").write_text(json.dumps(newer))
@@ -49,7 +53,16 @@ def refused(done, complaint):
             "cannot be set up: INTERNAL: Setup failed: no mesh in this directory",
         ),
         ("mine:RaisesInCompute", "compute: PhiloteServerError: Server error during run_compute"),
+        (
+            "mine:LeavesInSetup",
+            "mine:LeavesInSetup cannot be set up: a stock process ended with exit code 1: "
+            "the discipline raised SystemExit: no licence",
+        ),
         ("mine:EndsItsProcess", "compute: a stock process ended with exit code 3"),
+        (
+            "mine:Leaves",
+            "compute: a stock process ended with exit code 1: the discipline raised SystemExit: 3",
+        ),
     ],
 )
 def test_disciplines(discipline, complaint, own):
@@ -71,6 +84,7 @@ def test_disciplines(discipline, complaint, own):
         (["--json", "package"], "cannot write package: Is a directory"),
         (["--compare", "missing.json"], "cannot read missing.json: No such file or directory"),
         (["--compare", "text.json"], "text.json is no JSON"),
+        (["--compare", "deep.json"], "deep.json is no JSON"),
         (["--compare", "list.json"], "list.json is no record of philote-fast bench"),
         (["--compare", "other.json"], "other.json is no record of philote-fast bench"),
         (
@@ -168,6 +182,20 @@ def test_packages_that_are_missing(missing, arguments, complaint, own):
     refused(done, complaint)
 
 
+def test_a_package_that_is_there_but_cannot_be_imported(own):
+    done = bench(*SHORT, "--plot", "p.png", cwd=own, PYTHONPATH=str(own / "unusable"))
+    refused(done, "--plot cannot import matplotlib: OSError: no libpng")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_disk_that_is_full(own):
+    done = bench(*SHORT, "--discipline", "mine:Plain", "--json", "/dev/full", cwd=own)
+    assert done.returncode == 1
+    assert done.stdout.startswith("compute: compute of your own discipline")
+    error = done.stderr.splitlines()[-1]
+    assert error == "philote-fast: cannot write /dev/full: No space left on device"
+
+
 def test_an_earlier_run_of_other_cases(own):
     first = bench(*SHORT, "--discipline", "mine:Plain", "--json", "plain.json", cwd=own)
     assert first.returncode == 0, first.stderr
@@ -180,6 +208,7 @@ def test_what_was_measured_before_an_error_is_shown(own):
     assert done.returncode == 1
     assert done.stdout.startswith("compute: compute of your own discipline")
     assert "gradient" not in done.stdout
+    assert not done.stdout.endswith(" 0 s.\n")
     assert done.stderr.splitlines()[-1].endswith("ComputeGradient failed: no gradient here")
     assert not (own / "p.json").exists()
 

@@ -186,3 +186,9 @@ def test_the_option_goes_before_the_script(tmp_path):
     )
     assert refused.returncode == 2
     assert "a script is expected" in refused.stderr
+
+
+def test_without_a_standard_error(tmp_path):
+    """What is printed to None would be on standard output, among what the script prints."""
+    done = run(tmp_path, "sys.stderr = None; print('done')", "--stats")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

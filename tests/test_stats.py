@@ -4,6 +4,7 @@ import contextlib
 import threading
 import time
 from concurrent import futures
+from types import SimpleNamespace
 
 import grpc
 import numpy as np
@@ -360,6 +361,24 @@ def test_what_is_gone_is_kept_by_name_and_takes_no_more_room():
     assert len([entry for entry in philote_fast.stats() if entry.number is None]) <= 32 + 4
     again = philote_fast.stats()
     assert not again.since(again).entries
+
+
+def test_sums_of_times_leave_nothing_over():
+    """Floats do: 0.1 + 0.2 - 0.3 is 5.6e-17, and would be an entry of no calls that took time."""
+    sum_of_two = Counts(calls=1, other=0.1) + Counts(calls=1, other=0.2)
+    assert sum_of_two == Counts(calls=2, other=0.3)
+    assert not sum_of_two - Counts(calls=2, other=0.3)
+    name = ("client", "native", "a:1")
+    before = Stats((Entry(*name, Counts(other=0.1), 7), Entry(*name, Counts(other=0.2))))
+    assert not Stats((Entry(*name, Counts(other=0.3)),)).since(before).entries
+
+
+@pytest.mark.parametrize("shown", [philote_fast.stats, philote_fast.status])
+def test_what_a_notebook_shows(shown):
+    pieces = []
+    told = shown()
+    told._repr_pretty_(SimpleNamespace(text=pieces.append), False)
+    assert pieces == [str(told)]
 
 
 def test_since_follows_a_channel_to_its_end():

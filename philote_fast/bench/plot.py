@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,11 @@ def check(path: Path, cases: Sequence[Case]) -> None:
         raise BenchError(f"--plot makes {' and '.join(SUFFIXES)}, not {path.suffix or path.name}")
     if not any(case.group in _PANELS for case in cases):
         raise BenchError(f"--plot needs cases of {' or '.join(_PANELS)}")
+    try:
+        importlib.import_module("matplotlib.figure")
+    except Exception as error:
+        text = f"--plot cannot import matplotlib: {type(error).__name__}: {error}"
+        raise BenchError(text) from error
 
 
 def draw(record: Record, path: Path) -> None:

@@ -152,7 +152,7 @@ def read(path: Path) -> Record:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BenchError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BenchError(f"{path} is no JSON: {error}") from error
     problem = schema.objection(document)
     if problem:

@@ -74,13 +74,15 @@ def run(plan: Plan, record: Record, progress: Progress) -> None:
     by_name = {case.name: case for case in record.cases}
     passes = plan.passes
     spent = budget(plan.quick, sum(map(len, passes)), plan.seconds)
-    for cases in passes:
-        with team(plan.place, plan.implementations, bool(plan.rivals)) as present:
-            for case in cases:
-                progress.begin(case.name)
-                spent.begin()
-                Measurement(plan, present, case, by_name[case.name]).take(spent, progress)
-    record.seconds = round(time.perf_counter() - start, 1)
+    try:
+        for cases in passes:
+            with team(plan.place, plan.implementations, bool(plan.rivals)) as present:
+                for case in cases:
+                    progress.begin(case.name)
+                    spent.begin()
+                    Measurement(plan, present, case, by_name[case.name]).take(spent, progress)
+    finally:
+        record.seconds = round(time.perf_counter() - start, 1)
 
 
 class Measurement:

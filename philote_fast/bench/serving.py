@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import operator
+import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import grpc
@@ -52,13 +53,39 @@ def own(specification: str, directory: str) -> Any:
 
 def serve(discipline: Any) -> tuple[int, Callable[[], None]]:
     """Serve a discipline on a free port of the loopback; give the port, and what ends it."""
-    server = grpc.server(ThreadPoolExecutor(max_workers=THREADS))
+    server = grpc.server(_pool())
     implicit = isinstance(discipline, ImplicitDiscipline)
     kind = ImplicitServer if implicit else ExplicitServer
     kind(discipline=discipline).attach_to_server(server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     return port, lambda: server.stop(None).wait()
+
+
+def _pool() -> ThreadPoolExecutor:
+    """Make a pool whose process ends where a discipline asks for that, as by ``sys.exit``.
+
+    Of grpcio's handlers the pool keeps what is no `Exception`, and the client waits for ever.
+    """
+    pool = ThreadPoolExecutor(max_workers=THREADS)
+    submit = pool.submit
+
+    def watched(*task: Any, **keywords: Any) -> Future[Any]:
+        future = submit(*task, **keywords)
+        future.add_done_callback(_end_if_told_to)
+        return future
+
+    # Not by a class of its own: the native server's threads linger in those of this one alone.
+    pool.submit = watched  # type: ignore[method-assign]
+    return pool
+
+
+def _end_if_told_to(task: Future[Any]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if error is not None and not isinstance(error, Exception):
+        sys.stderr.write(f"the discipline raised {type(error).__name__}: {error}\n")
+        sys.stderr.flush()
+        os._exit(1)
 
 
 def _attempt(what: str, do: Callable[[], Any]) -> Any:

@@ -84,9 +84,7 @@ class Team:
 
     def casualty(self) -> BenchError | None:
         """Give the error for a process that has ended, if one has."""
-        # Its connections are closed a moment before it has ended.
-        time.sleep(_MOMENT)
-        return next((each.gone() for each in self._everybody() if not each.running), None)
+        return _casualty(self._everybody())
 
     def _everybody(self) -> list[AgentProcess]:
         servers = [server for server in self.servers.values() if server is not None]
@@ -164,9 +162,17 @@ def inspect(place: Own | Running, warn: Callable[[], None]) -> dict[str, Any]:
         try:
             told: dict[str, Any] = started[0].ask("inspect", address=address)
         except BenchError as error:
+            cause = _casualty(started) or error
             where = place.specification if isinstance(place, Own) else place.target
-            raise BenchError(f"{where} cannot be set up: {error}", error.trace) from error
+            raise BenchError(f"{where} cannot be set up: {cause}", cause.trace) from error
         return told
+
+
+def _casualty(agents: Sequence[AgentProcess]) -> BenchError | None:
+    """Give the error for the first process that has ended, if one has."""
+    # Its connections are closed a moment before it has ended.
+    time.sleep(_MOMENT)
+    return next((each.gone() for each in agents if not each.running), None)
 
 
 def _call(case: Case) -> dict[str, Any]:

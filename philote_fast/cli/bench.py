@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 from philote_fast.bench import compare, packages, plot, record, table
@@ -131,13 +132,17 @@ def _conclude(options: argparse.Namespace, found: Record, earlier: Record | None
     if earlier:
         sys.stdout.write(f"\nsince {earlier.created}:\n{compare.text(earlier, found)}")
     sys.stdout.flush()
+    if options.json:
+        _write(options.json, found.write)
+    if options.plot:
+        _write(options.plot, lambda path: plot.draw(found, path))
+
+
+def _write(path: Path, write: Callable[[Path], None]) -> None:
     try:
-        if options.json:
-            found.write(options.json)
-        if options.plot:
-            plot.draw(found, options.plot)
+        write(path)
     except OSError as error:
-        raise BenchError(f"cannot write {error.filename}: {error.strerror}") from error
+        raise BenchError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _subject(options: argparse.Namespace) -> tuple[str, str]:

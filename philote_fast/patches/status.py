@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from philote_fast._core import __version__
 from philote_fast.patches import installer, registry
@@ -68,6 +68,10 @@ class Status:
 
     def __bool__(self) -> bool:
         return self.all_fast
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the table, at the prompt of IPython and in notebooks."""
+        printer.text(str(self))
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)

@@ -55,6 +55,9 @@ def _print_stats() -> None:
     """Print what was counted: the last thing that the process does."""
     from philote_fast import stats
 
+    # To None, print would write on standard output.
+    if sys.stderr is None:
+        return
     print(
         f"philote-fast: calls of process {os.getpid()}, not of its children\n{stats()}",
         file=sys.stderr,
