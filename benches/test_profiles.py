@@ -77,7 +77,7 @@ def test_what_a_place_itself_costs() -> None:
     }
 
 
-CRATES = "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f"
+CRATES = "/home/user/.cargo/registry/src/index.crates.io-0123456789abcdef"
 
 
 @pytest.mark.parametrize(
