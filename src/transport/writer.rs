@@ -27,6 +27,8 @@ pub struct Writer {
     begun: bool,
     /// Whether nothing that is added can be refused.
     settled: bool,
+    /// How many segments were left when the peer took no more at once: it is not asked again before there is another.
+    left: usize,
     /// Why no more can be sent.
     refused: Option<FramingError>,
     ended: Option<End>,
@@ -49,6 +51,7 @@ impl Writer {
             leaving: None,
             begun: false,
             settled: false,
+            left: 0,
             refused: None,
             ended: None,
         }
@@ -69,13 +72,14 @@ impl Writer {
     /// Whether something that was added may leave.
     #[must_use]
     pub fn may_leave(&self) -> bool {
-        self.settled && self.ended.is_none() && self.framer.has_segment()
+        self.settled && self.ended.is_none() && self.framer.segments() > self.left
     }
 
     /// Sends what may leave, as far as the peer takes it without a wait.
     pub fn let_go(&mut self, call: &dyn Exchange) {
         let gone = let_go(&mut self.framer, &mut self.leaving, call);
         self.ended = gone.err().map(|Ended| End::Lost);
+        self.left = self.framer.segments();
     }
 
     /// Adds the message that is made of `parts`. True where what has been added must be sent before more is.
@@ -361,6 +365,8 @@ mod tests {
         assert!((1..sent.len()).contains(&before_the_end));
         assert!(messages(&sent) == values);
         assert!(sent.iter().all(|(segment, _)| segment.len() <= SEGMENT));
+        // The fake refuses the first of them: it is asked again when there is another, not at each message.
+        assert!(offered <= sent.len());
     }
 
     #[test]

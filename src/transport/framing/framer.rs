@@ -110,10 +110,10 @@ impl Framer {
         }
     }
 
-    /// Whether a segment is filled.
+    /// How many segments are filled.
     #[must_use]
-    pub fn has_segment(&self) -> bool {
-        !self.full.is_empty()
+    pub fn segments(&self) -> usize {
+        self.full.len()
     }
 
     /// The next segment that is filled, or that `flush` ended.
