@@ -191,6 +191,8 @@ mod tests {
         refused: Mutex<Option<FramingError>>,
         asked: Mutex<usize>,
         ends_after: Option<usize>,
+        /// Takes nothing for now.
+        shut: Mutex<bool>,
         record: Record,
     }
 
@@ -201,6 +203,7 @@ mod tests {
                 sent: Mutex::default(),
                 refused: Mutex::default(),
                 asked: Mutex::default(),
+                shut: Mutex::default(),
                 ends_after: None,
                 record: Record::new(meter),
             }
@@ -217,7 +220,7 @@ mod tests {
         fn send(&self, segment: &Bytes, last: bool, _: Instant) -> Poll<Result<(), Ended>> {
             let mut asked = self.asked.lock().expect("not poisoned");
             *asked += 1;
-            if *asked % 2 == 1 {
+            if *asked % 2 == 1 || *self.shut.lock().expect("not poisoned") {
                 return Poll::Pending;
             }
             let mut sent = self.sent.lock().expect("not poisoned");
@@ -365,8 +368,27 @@ mod tests {
         assert!((1..sent.len()).contains(&before_the_end));
         assert!(messages(&sent) == values);
         assert!(sent.iter().all(|(segment, _)| segment.len() <= SEGMENT));
-        // The fake refuses the first of them: it is asked again when there is another, not at each message.
-        assert!(offered <= sent.len());
+    }
+
+    #[test]
+    fn who_takes_no_more_is_asked_again_when_another_segment_is_full() {
+        let call = Fake::default();
+        *call.shut.lock().expect("not poisoned") = true;
+        let mut writer = Writer::new(call.framer());
+        writer.settled(10_000);
+        let values: Vec<Vec<u8>> = (0..30_u8).map(|n| vec![n; 10_000]).collect();
+        for value in &values {
+            writer.add(&[value], &call);
+            if writer.may_leave() {
+                writer.let_go(&call);
+            }
+        }
+        let asked = *call.asked.lock().expect("not poisoned");
+        *call.shut.lock().expect("not poisoned") = false;
+        finish(&mut writer, &call, true);
+        let sent = call.sent();
+        assert!((1..=sent.len()).contains(&asked), "asked {asked} times");
+        assert!(messages(&sent) == values);
     }
 
     #[test]
