@@ -53,10 +53,15 @@ def run(tmp_path, body, *arguments):
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     path = f"import sys; sys.path.append({root!r})\n"
     script.write_text(path + textwrap.dedent(CALLS) + textwrap.dedent(body))
+    return command(tmp_path, *arguments, str(script))
+
+
+def command(directory, *arguments):
+    """Run the command from elsewhere: a checkout's package may be without its extension."""
     return subprocess.run(
-        [sys.executable, "-m", "philote_fast", "run", *arguments, str(script)],
+        [sys.executable, "-m", "philote_fast", "run", *arguments],
         env={**os.environ, "PHILOTE_FAST": "1"},
-        cwd=tmp_path,
+        cwd=directory,
         capture_output=True,
         text=True,
         check=False,
@@ -169,21 +174,10 @@ def test_grpcios_inherited_meter_is_left_to_the_parent(tmp_path):
 
 
 def test_the_option_goes_before_the_script(tmp_path):
-    help_text = subprocess.run(
-        [sys.executable, "-m", "philote_fast", "run", "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert "--stats" in help_text
+    assert "--stats" in command(tmp_path, "--help").stdout
     done = run(tmp_path, "print(sys.argv[1:])")
     assert done.stdout == "[]\n"
-    refused = subprocess.run(
-        [sys.executable, "-m", "philote_fast", "run", "--stats"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    refused = command(tmp_path, "--stats")
     assert refused.returncode == 2
     assert "a script is expected" in refused.stderr
 
