@@ -7,6 +7,11 @@
 
 mod eager;
 mod standby;
+#[cfg(unix)]
+mod watch;
+#[cfg(not(unix))]
+#[path = "reactor/no_watch.rs"]
+mod watch;
 
 use std::collections::HashMap;
 use std::io;
@@ -19,6 +24,7 @@ use mio::{Events, Registry, Token};
 
 use self::eager::Eager;
 use self::standby::Standby;
+use self::watch::Watch;
 use super::signal::Signal;
 
 /// What was taken notice of in one wait for I/O. More stays with the system for the next.
@@ -68,6 +74,8 @@ pub struct Reactor {
     alarm: AtomicU64,
     origin: Instant,
     standby: Standby,
+    /// How it notices I/O without the baton, where the system can do that.
+    watch: Option<Watch>,
 }
 
 struct Baton {
@@ -103,6 +111,7 @@ impl Reactor {
         let poll = mio::Poll::new()?;
         let registry = poll.registry().try_clone()?;
         let waker = Arc::new(mio::Waker::new(&registry, WAKE)?);
+        let watch = Watch::new(&poll)?;
         Ok(Arc::new(Self {
             baton: Mutex::new(Baton {
                 poll,
@@ -118,6 +127,7 @@ impl Reactor {
             alarm: AtomicU64::new(NEVER),
             origin: Instant::now(),
             standby: Standby::default(),
+            watch,
         }))
     }
 
@@ -186,7 +196,7 @@ impl Reactor {
                 break Waited::Over;
             }
             if held.is_none() {
-                held = self.take_baton();
+                held = self.borrow_baton();
             }
             match &mut held {
                 Some(baton) => {
@@ -204,6 +214,15 @@ impl Reactor {
         waited
     }
 
+    /// Takes the baton, perhaps from under the eyes of who stands by, who need not wake then.
+    fn borrow_baton(&self) -> Option<MutexGuard<'_, Baton>> {
+        let baton = self.take_baton()?;
+        if let Some(watch) = &self.watch {
+            watch.lend();
+        }
+        Some(baton)
+    }
+
     fn take_baton(&self) -> Option<MutexGuard<'_, Baton>> {
         match self.baton.try_lock() {
             Ok(baton) => Some(baton),
@@ -216,7 +235,7 @@ impl Reactor {
     fn park(&self, signal: &Arc<Signal>, until: Instant) -> Option<MutexGuard<'_, Baton>> {
         lock(&self.parked).push(Arc::clone(signal));
         // Whoever lets go of it after this sees that somebody is parked.
-        let baton = self.take_baton();
+        let baton = self.borrow_baton();
         if baton.is_none() {
             if self.standby.ask_for_the_baton() {
                 self.wake();
@@ -225,7 +244,7 @@ impl Reactor {
         }
         let chosen = !self.unpark(signal);
         // Whoever was told that the baton is free takes it, if only to hand it on: nobody else was told.
-        baton.or_else(|| chosen.then(|| self.take_baton()).flatten())
+        baton.or_else(|| chosen.then(|| self.borrow_baton()).flatten())
     }
 
     /// Whether the signal was still among those of who is parked.
@@ -240,11 +259,24 @@ impl Reactor {
 
     /// Tells somebody that the baton is free.
     fn hand_on(&self) {
+        self.give_back();
         let next = lock(&self.parked).pop();
         if let Some(next) = next {
             next.ring();
         }
         self.standby.baton_is_free();
+    }
+
+    /// Has the thread that stands by watch again, where it did so before.
+    fn give_back(&self) {
+        let Some(watch) = self.watch.as_ref().filter(|watch| watch.is_lent()) else {
+            return;
+        };
+        if let Some(baton) = self.take_baton() {
+            let alarm = self.alarm.load(Ordering::SeqCst);
+            watch.give_back(self.micros(Instant::now()), alarm);
+            drop(baton);
+        }
     }
 
     /// Waits once for I/O and lets the sources deal with it. False where a signal of the operating system came.

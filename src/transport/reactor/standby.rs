@@ -6,10 +6,14 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::super::signal::Signal;
-use super::{Reactor, Waited, ask_until, lock};
+use super::watch::Watch;
+use super::{LONGEST_WAIT, Reactor, Waited, ask_until, lock};
 
 /// A driver that has held the baton for so long is idle: whoever stands by may sleep until it lets go.
 const IDLE: Duration = Duration::from_millis(50);
+
+/// For so long it drives on after the last event, who is not to be woken for each of many.
+const LINGER: Duration = Duration::from_micros(500);
 
 /// What is known of the thread that stands by.
 #[derive(Default)]
@@ -45,8 +49,14 @@ impl Reactor {
             if Instant::now() >= until {
                 return Waited::Over;
             }
-            if self.nobody_drives(patience, until) {
-                self.drive_meanwhile(signal, until);
+            match &self.watch {
+                Some(watch) if self.standby.nobody_came(patience, until) => {
+                    self.watch_meanwhile(watch, signal, patience, until);
+                }
+                None if self.nobody_drives(patience, until) => {
+                    self.drive_meanwhile(signal, until, LONGEST_WAIT);
+                }
+                _ => {}
             }
             Waited::AskAgain
         })
@@ -56,12 +66,19 @@ impl Reactor {
     pub fn wake_standby(&self) {
         self.standby.wanted.store(true, Ordering::SeqCst);
         self.wake();
-        self.standby.wake();
+        self.end_sleep();
     }
 
     /// As `wake_standby`, unless it drives: then it will look by itself.
     pub fn rouse_standby(&self) {
         self.standby.wanted.store(true, Ordering::SeqCst);
+        self.end_sleep();
+    }
+
+    fn end_sleep(&self) {
+        if let Some(watch) = self.watch.as_ref().filter(|watch| watch.is_on()) {
+            watch.wake();
+        }
         self.standby.wake();
     }
 
@@ -71,8 +88,7 @@ impl Reactor {
         let left = || until.saturating_duration_since(Instant::now());
         let before = standby.handed.load(Ordering::SeqCst);
         let unchanged = || standby.handed.load(Ordering::SeqCst) == before;
-        standby.sleep(patience.min(left()), || true);
-        if !unchanged() || left().is_zero() {
+        if !standby.nobody_came(patience, until) {
             return false;
         }
         if self.take_baton().is_some() {
@@ -86,25 +102,72 @@ impl Reactor {
         false
     }
 
-    /// Drives until somebody wants to do so, or asks for the thread that stands by.
-    fn drive_meanwhile(&self, signal: &Arc<Signal>, until: Instant) {
+    /// Waits for I/O without the baton, and drives while there is some, until somebody else drives again and again, or
+    /// asks for the thread that stands by.
+    fn watch_meanwhile(
+        &self,
+        watch: &Watch,
+        signal: &Arc<Signal>,
+        patience: Duration,
+        until: Instant,
+    ) {
+        loop {
+            let now = Instant::now();
+            if now >= until || self.standby.wanted.load(Ordering::SeqCst) || signal.take() {
+                return;
+            }
+            let wait = self.until_alarm(now).min(until - now);
+            watch.prepare(self.micros(now + wait), patience);
+            // Else whoever has the baton begins, when it lets go of it.
+            if let Some(baton) = self.take_baton() {
+                watch.begin();
+                drop(baton);
+                self.hand_on();
+            }
+            if signal.drive(watch.waker()) {
+                watch.sleep(wait);
+                signal.awake();
+            }
+            if !watch.end() || self.drive_meanwhile(signal, until, LINGER) {
+                return;
+            }
+        }
+    }
+
+    /// Drives until somebody wants to do so, or asks for the thread that stands by, or nothing comes for `linger`:
+    /// false then.
+    fn drive_meanwhile(&self, signal: &Arc<Signal>, until: Instant, linger: Duration) -> bool {
         let Some(mut baton) = self.take_baton() else {
-            return;
+            return true;
         };
         self.standby.drives.store(true, Ordering::SeqCst);
         let wanted = || self.standby.wanted.load(Ordering::SeqCst) || signal.take();
-        let in_time = || Instant::now() < until;
-        let mut goes_on = true;
-        while goes_on {
-            goes_on = !wanted() && in_time() && self.turn(&mut baton, signal, until);
-        }
+        let asked = loop {
+            let now = Instant::now();
+            let slice = until.min(now + linger);
+            if wanted() || now >= until || !self.turn(&mut baton, signal, slice) {
+                break true;
+            }
+            if baton.events.is_empty() && slice < until {
+                break false;
+            }
+        };
         self.standby.drives.store(false, Ordering::SeqCst);
         drop(baton);
         self.hand_on();
+        asked
     }
 }
 
 impl Standby {
+    /// Sleeps for `patience`; whether no driver has let go of the baton meanwhile.
+    fn nobody_came(&self, patience: Duration, until: Instant) -> bool {
+        let left = || until.saturating_duration_since(Instant::now());
+        let before = self.handed.load(Ordering::SeqCst);
+        self.sleep(patience.min(left()), || true);
+        self.handed.load(Ordering::SeqCst) == before && !left().is_zero()
+    }
+
     /// Asks it for the baton. False where it does not hold it.
     pub(super) fn ask_for_the_baton(&self) -> bool {
         let drives = self.drives.load(Ordering::SeqCst);

@@ -10,6 +10,9 @@ use super::*;
 
 const SOON: Duration = Duration::from_secs(60);
 
+/// Of whoever stands by.
+const PATIENCE: Duration = Duration::from_millis(1);
+
 /// Rings once something has happened to it.
 #[derive(Default)]
 struct Bell {
@@ -105,9 +108,30 @@ fn who_waits_is_reached_with_the_baton_and_without() {
     }
 }
 
-#[test]
-fn who_stands_by_drives_while_nobody_waits_and_lets_go() {
-    let (reactor, bell, token) = with_bell();
+/// A thread that stands by until it is told that it is over.
+fn standing_by(reactor: &Arc<Reactor>, over: &Arc<AtomicBool>) -> thread::JoinHandle<Poll<()>> {
+    let (reactor, over) = (Arc::clone(reactor), Arc::clone(over));
+    thread::spawn(move || {
+        reactor.stand_by(PATIENCE, Instant::now() + SOON, |_| {
+            if over.load(Ordering::SeqCst) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+    })
+}
+
+fn end(reactor: &Reactor, over: &AtomicBool, standby: thread::JoinHandle<Poll<()>>) {
+    over.store(true, Ordering::SeqCst);
+    reactor.wake_standby();
+    assert!(standby.join().expect("ends").is_ready());
+}
+
+fn drives_while_nobody_waits_and_lets_go(reactor: &Arc<Reactor>) {
+    let bell = Arc::new(Bell::default());
+    let token = reactor.token();
+    reactor.add(token, Arc::clone(&bell) as Arc<dyn Source>);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let mut peer = TcpStream::connect(listener.local_addr().expect("bound")).expect("it");
     let (accepted, _) = listener.accept().expect("a peer");
@@ -120,17 +144,7 @@ fn who_stands_by_drives_while_nobody_waits_and_lets_go() {
         .expect("registered");
 
     let over = Arc::new(AtomicBool::new(false));
-    let (watcher, ends) = (Arc::clone(&reactor), Arc::clone(&over));
-    let standby = thread::spawn(move || {
-        let patience = Duration::from_millis(1);
-        watcher.stand_by(patience, Instant::now() + SOON, |_| {
-            if ends.load(Ordering::SeqCst) {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
-        })
-    });
+    let standby = standing_by(reactor, &over);
     peer.write_all(b"x").expect("sent");
     while lock(&bell.happened).is_empty() {
         thread::yield_now();
@@ -139,7 +153,67 @@ fn who_stands_by_drives_while_nobody_waits_and_lets_go() {
     peer.write_all(b"y").expect("sent");
     let heard = reactor.wait(Instant::now() + SOON, |_| bell.poll());
     assert_eq!(heard, Poll::Ready("ready"));
-    over.store(true, Ordering::SeqCst);
-    reactor.wake_standby();
-    assert!(standby.join().expect("ends").is_ready());
+    end(reactor, &over, standby);
+}
+
+#[test]
+fn who_stands_by_drives_while_nobody_waits_and_lets_go() {
+    drives_while_nobody_waits_and_lets_go(&Reactor::new().expect("resources"));
+}
+
+#[test]
+fn it_does_so_where_the_system_has_no_second_poll() {
+    let mut reactor = Reactor::new().expect("resources");
+    Arc::get_mut(&mut reactor).expect("no other").watch = None;
+    drives_while_nobody_waits_and_lets_go(&reactor);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_baton_is_free_while_another_watches() {
+    let (reactor, bell, _) = with_bell();
+    let over = Arc::new(AtomicBool::new(false));
+    let standby = standing_by(&reactor, &over);
+    let watch = reactor.watch.as_ref().expect("a second poll");
+    for _ in 0..3 {
+        while !watch.is_on() || watch.is_lent() {
+            thread::yield_now();
+        }
+        // Nobody is asked for it, and the watch goes on afterwards.
+        assert!(!reactor.standby.ask_for_the_baton());
+        let until = Instant::now() + PATIENCE;
+        assert!(reactor.wait(until, |_| Poll::<()>::Pending).is_pending());
+    }
+    reactor.nudge();
+    while lock(&bell.happened).pop() != Some("nudge") {
+        thread::yield_now();
+    }
+    end(&reactor, &over, standby);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_alarm_that_is_set_while_another_drives_is_heard() {
+    let (reactor, bell, _) = with_bell();
+    let over = Arc::new(AtomicBool::new(false));
+    let standby = standing_by(&reactor, &over);
+    let watch = reactor.watch.as_ref().expect("a second poll");
+    while !watch.is_on() || watch.is_lent() {
+        thread::yield_now();
+    }
+    let driver = Arc::clone(&reactor);
+    let drives = thread::spawn(move || {
+        let until = Instant::now() + 5 * PATIENCE;
+        driver.wait(until, |_| Poll::<()>::Pending)
+    });
+    while !watch.is_lent() && !drives.is_finished() {
+        thread::yield_now();
+    }
+    // Whoever drives hears of it, and lets go before it is due.
+    reactor.set_alarm(Instant::now() + 20 * PATIENCE);
+    assert!(drives.join().expect("ends").is_pending());
+    while lock(&bell.happened).pop() != Some("tick") {
+        thread::yield_now();
+    }
+    end(&reactor, &over, standby);
 }
