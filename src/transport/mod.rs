@@ -3,6 +3,7 @@
 //! Whoever waits does the work: a thread that waits for a reply drives the connection itself, so that a call costs no
 //! hand-over between threads. A background thread takes over only while nobody waits.
 
+pub mod apart;
 pub mod client;
 pub mod code;
 pub mod compression;

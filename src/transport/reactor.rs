@@ -25,6 +25,7 @@ use mio::{Events, Registry, Token};
 use self::eager::Eager;
 use self::standby::Standby;
 use self::watch::Watch;
+use super::apart::Apart;
 use super::signal::Signal;
 
 /// What was taken notice of in one wait for I/O. More stays with the system for the next.
@@ -74,6 +75,7 @@ pub struct Reactor {
     alarm: AtomicU64,
     origin: Instant,
     standby: Standby,
+    apart: Apart,
     /// How it notices I/O without the baton, where the system can do that.
     watch: Option<Watch>,
 }
@@ -85,7 +87,7 @@ struct Baton {
 }
 
 impl Baton {
-    fn poll(&mut self, now: Instant, wait: Duration) -> io::Result<()> {
+    fn poll(&mut self, now: Instant, wait: Duration, beside: bool) -> io::Result<()> {
         let Self {
             poll,
             events,
@@ -95,7 +97,7 @@ impl Baton {
             let polled = poll.poll(events, Some(Duration::ZERO));
             (polled.is_err() || !events.is_empty()).then_some(polled)
         };
-        let found = eager.look(now, wait, look, std::thread::yield_now);
+        let found = eager.look(now, wait, beside, look, std::thread::yield_now);
         let polled = found.unwrap_or_else(|| poll.poll(events, Some(wait)));
         eager.waited(now.elapsed());
         polled
@@ -103,11 +105,11 @@ impl Baton {
 }
 
 impl Reactor {
-    /// A reactor without sources.
+    /// A reactor without sources. `moves`: a thread that waits may move from the core that its peer works on.
     ///
     /// # Errors
     /// Where the system has no means left to wait.
-    pub fn new() -> io::Result<Arc<Self>> {
+    pub fn new(moves: bool) -> io::Result<Arc<Self>> {
         let poll = mio::Poll::new()?;
         let registry = poll.registry().try_clone()?;
         let waker = Arc::new(mio::Waker::new(&registry, WAKE)?);
@@ -127,6 +129,7 @@ impl Reactor {
             alarm: AtomicU64::new(NEVER),
             origin: Instant::now(),
             standby: Standby::default(),
+            apart: Apart::new(moves),
             watch,
         }))
     }
@@ -135,6 +138,12 @@ impl Reactor {
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// Where the threads that wait are, and their peers.
+    #[must_use]
+    pub fn apart(&self) -> &Apart {
+        &self.apart
     }
 
     /// A token that no source has had.
@@ -288,7 +297,7 @@ impl Reactor {
         if !signal.drive(&self.waker) {
             return true;
         }
-        let polled = baton.poll(now, wait);
+        let polled = baton.poll(now, wait, self.apart.is_peer_here());
         signal.awake();
         if polled.is_err() {
             return false;

@@ -65,6 +65,8 @@ pub struct Socket {
     readiness: Arc<Readiness>,
     /// The last edge after which everything was read.
     exhausted: u32,
+    /// Whether the peer is on this machine, at the other end of a loopback interface.
+    near: bool,
 }
 
 impl Socket {
@@ -87,7 +89,23 @@ impl Socket {
             reactor,
             readiness,
             exhausted,
+            near: false,
         })
+    }
+
+    /// The connection stands: its addresses are known.
+    pub fn connected(&mut self) {
+        if let Stream::Tcp(stream) = &self.stream {
+            self.near = stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
+        }
+    }
+
+    /// Takes notice of where the peer is that has sent `count` bytes.
+    fn notice(&self, count: usize) {
+        if self.near {
+            let apart = self.reactor.apart();
+            with_stream!(&self.stream, s => apart.has_read(&SockRef::from(s), count));
+        }
     }
 
     /// The stream, for its addresses.
@@ -100,9 +118,12 @@ impl Socket {
     ///
     /// # Errors
     /// Why it cannot be made.
-    pub fn poll_connected(&self) -> Poll<io::Result<()>> {
+    pub fn poll_connected(&mut self) -> Poll<io::Result<()>> {
         match self.stream.connected() {
-            Ok(true) => Poll::Ready(Ok(())),
+            Ok(true) => {
+                self.connected();
+                Poll::Ready(Ok(()))
+            }
             Ok(false) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         }
@@ -161,6 +182,7 @@ impl AsyncRead for Socket {
                 if count < asked {
                     self.exhausted = edge;
                 }
+                self.notice(count);
                 Poll::Ready(Ok(()))
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -85,7 +85,7 @@ impl Channel {
         options: ChannelOptions,
         tls: Option<Tls>,
     ) -> Result<Self, ChannelError> {
-        let reactor = Reactor::new()?;
+        let reactor = Reactor::new(false)?;
         let token = reactor.token();
         let authority = options.authority.as_deref().unwrap_or(target.authority());
         let template = Template::new(authority, tls.is_some(), &options.user_agent);

@@ -4,6 +4,9 @@
 //! that waits looks again for a short while before it sleeps, where the last waits were that short. It holds nothing
 //! meanwhile and lets others run. Where waits take longer, which is seen after two, it sleeps at once, as ever.
 //!
+//! Who looks beside a peer that works on the same core gives it that core with each look, and is charged nothing for it.
+//! It does so however long the last waits were: two that are awake can part, who sleeps is woken where the peer is.
+//!
 //! Where other processes want all cores, who lets them run comes back after milliseconds, and who sleeps is woken before
 //! them. That is seen when it happens, and then every wait is slept through for some time.
 
@@ -19,8 +22,11 @@ const SLEPT: Duration = Duration::from_micros(100);
 /// So many long waits in a row, and the next one is slept through.
 const TRIES: u8 = 2;
 
-/// Who comes back from letting others run after so long has met some that want the core for themselves.
-const AWAY: Duration = Duration::from_micros(250);
+/// Who comes back from letting others run after so long has met one that wanted the core: the time was that one's.
+const SHARED: Duration = Duration::from_micros(5);
+
+/// Who comes back after so long has met some that want the core for themselves. A peer has done its share before.
+const AWAY: Duration = Duration::from_millis(1);
 
 /// So many times as long every wait is slept through then: where the core is always wanted, a tenth of the time is lost.
 const REST: u32 = 10;
@@ -31,27 +37,33 @@ pub(super) struct Eager {
     /// How many long ones there were since the last short one, up to `TRIES`.
     long: u8,
     rests_until: Option<Instant>,
+    /// How much of this wait was another's.
+    given: Duration,
 }
 
 impl Eager {
     /// Looks from `now` on until there is something or `wait` is over, and tells how long: None where it is better to
-    /// sleep. `others` are let run between two looks.
+    /// sleep. `others` are let run between two looks; `beside`: the peer may be among them.
     pub(super) fn look<T>(
         &mut self,
         mut now: Instant,
         wait: Duration,
+        beside: bool,
         mut look: impl FnMut() -> Option<T>,
         others: impl Fn(),
     ) -> Option<T> {
-        if self.long >= TRIES || self.rests_until.is_some_and(|end| now < end) {
+        self.given = Duration::ZERO;
+        let sleeps = self.long >= TRIES && !beside;
+        if sleeps || self.rests_until.is_some_and(|end| now < end) {
             return None;
         }
-        let ends = now + SHORT.min(wait);
+        let ends = now.checked_add(wait);
+        let mut own = Duration::ZERO;
         loop {
             if let Some(found) = look() {
                 return Some(found);
             }
-            if now >= ends {
+            if own >= SHORT || ends.is_some_and(|end| now >= end) {
                 return None;
             }
             others();
@@ -61,11 +73,17 @@ impl Eager {
                 self.rests_until = Some(now + REST * away);
                 return None;
             }
+            if away > SHARED {
+                self.given += away;
+            } else {
+                own += away;
+            }
         }
     }
 
     /// Takes notice of how long a wait was.
     pub(super) fn waited(&mut self, time: Duration) {
+        let time = time.saturating_sub(mem::take(&mut self.given));
         self.long = if time <= SHORT + SLEPT {
             0
         } else {
@@ -81,11 +99,12 @@ mod tests {
     const LONG: Duration = Duration::from_millis(10);
 
     /// How often it looks in vain before it sleeps, where others run for `theirs` between two looks.
-    fn looks_beside(eager: &mut Eager, wait: Duration, theirs: Duration) -> usize {
+    fn looks_beside(eager: &mut Eager, wait: Duration, theirs: Duration, beside: bool) -> usize {
         let mut looks = 0;
         let found: Option<()> = eager.look(
             Instant::now(),
             wait,
+            beside,
             || {
                 looks += 1;
                 None
@@ -97,7 +116,7 @@ mod tests {
     }
 
     fn looks(eager: &mut Eager, wait: Duration) -> usize {
-        looks_beside(eager, wait, Duration::ZERO)
+        looks_beside(eager, wait, Duration::ZERO, false)
     }
 
     #[test]
@@ -106,6 +125,7 @@ mod tests {
         let found = Eager::default().look(
             Instant::now(),
             LONG,
+            false,
             || {
                 looks += 1;
                 (looks == 2).then_some("here")
@@ -133,6 +153,26 @@ mod tests {
     }
 
     #[test]
+    fn time_that_is_given_to_a_peer_is_not_its_own() {
+        let mut eager = Eager {
+            long: TRIES,
+            ..Eager::default()
+        };
+        let wait = 4 * SHORT;
+        let theirs = AWAY / 8;
+        // Longer than it would look alone, though the last waits were long.
+        let looks = looks_beside(&mut eager, wait, theirs, true);
+        assert!(
+            eager.rests_until.is_some() || eager.given >= SHORT,
+            "{looks}"
+        );
+        if eager.rests_until.is_none() {
+            eager.waited(wait);
+            assert_eq!(eager.long, 0);
+        }
+    }
+
+    #[test]
     fn no_look_lasts_longer_than_the_wait() {
         let mut eager = Eager::default();
         assert_eq!(looks(&mut eager, Duration::ZERO), 1);
@@ -142,7 +182,7 @@ mod tests {
     fn sleeps_at_once_for_some_time_where_others_have_the_core() {
         let mut eager = Eager::default();
         let before = Instant::now();
-        assert_eq!(looks_beside(&mut eager, LONG, LONG), 1);
+        assert_eq!(looks_beside(&mut eager, LONG, LONG, true), 1);
         let end = eager.rests_until.expect("it has come back late");
         assert!(end >= before + LONG + REST * LONG);
         // Short waits make no difference.

@@ -51,7 +51,7 @@ impl Source for Bell {
 }
 
 fn with_bell() -> (Arc<Reactor>, Arc<Bell>, Token) {
-    let reactor = Reactor::new().expect("resources");
+    let reactor = Reactor::new(false).expect("resources");
     let bell = Arc::new(Bell::default());
     let token = reactor.token();
     reactor.add(token, Arc::clone(&bell) as Arc<dyn Source>);
@@ -60,7 +60,7 @@ fn with_bell() -> (Arc<Reactor>, Arc<Bell>, Token) {
 
 #[test]
 fn a_wait_ends_in_time() {
-    let reactor = Reactor::new().expect("resources");
+    let reactor = Reactor::new(false).expect("resources");
     let until = Instant::now() + Duration::from_millis(2);
     assert!(reactor.wait(until, |_| Poll::<()>::Pending).is_pending());
     assert!(Instant::now() >= until);
@@ -79,7 +79,7 @@ fn alarms_and_nudges_reach_the_sources() {
 
 #[test]
 fn who_waits_is_reached_with_the_baton_and_without() {
-    let reactor = Reactor::new().expect("resources");
+    let reactor = Reactor::new(false).expect("resources");
     let told = Arc::new(AtomicBool::new(false));
     let wakers = Arc::new(Mutex::new(Vec::new()));
     let waiters: Vec<_> = (0..4)
@@ -158,12 +158,12 @@ fn drives_while_nobody_waits_and_lets_go(reactor: &Arc<Reactor>) {
 
 #[test]
 fn who_stands_by_drives_while_nobody_waits_and_lets_go() {
-    drives_while_nobody_waits_and_lets_go(&Reactor::new().expect("resources"));
+    drives_while_nobody_waits_and_lets_go(&Reactor::new(false).expect("resources"));
 }
 
 #[test]
 fn it_does_so_where_the_system_has_no_second_poll() {
-    let mut reactor = Reactor::new().expect("resources");
+    let mut reactor = Reactor::new(false).expect("resources");
     Arc::get_mut(&mut reactor).expect("no other").watch = None;
     drives_while_nobody_waits_and_lets_go(&reactor);
 }

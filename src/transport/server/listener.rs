@@ -149,7 +149,8 @@ impl Listener {
         let token = shared.reactor.token();
         let readiness = Arc::<Readiness>::default();
         let reactor = Arc::clone(&shared.reactor);
-        let socket = Socket::new(stream, reactor, token, Arc::clone(&readiness))?;
+        let mut socket = Socket::new(stream, reactor, token, Arc::clone(&readiness))?;
+        socket.connected();
         let id = shared.next_id();
         let (connection, handle) = Connection::new(shared, id, socket, self.tls.as_ref(), address);
         let link = Link::start(&shared.reactor, token, readiness, Box::new(connection));

@@ -57,7 +57,7 @@ impl Server {
     /// # Errors
     /// Where the system has no means left to wait.
     pub fn new(options: Options) -> io::Result<Self> {
-        let reactor = Reactor::new()?;
+        let reactor = Reactor::new(true)?;
         let shared = Shared::new(options, Arc::clone(&reactor));
         let grace = Arc::new(Grace {
             shared: Arc::clone(&shared),
