@@ -21,6 +21,7 @@ MODULES = (
     "discipline",
     "registration",
     "utils",
+    "pair_dict",
     "discipline_client",
     "explicit_client",
     "implicit_client",
