@@ -60,6 +60,27 @@ def edit_rename_then_new_name(d):
     d.add_input("new")
 
 
+def edit_rename_held_element(d):
+    last = d._var_meta[-1]
+    d.add_output("between")
+    with pytest.raises(PhiloteValidationError):
+        d.add_output("between")
+    last.name, last = "new", d._var_meta[-1]
+    with pytest.raises(PhiloteValidationError):
+        d.add_output("between")
+    last.name = "renamed"
+    # Let go, and the list is as long as it was and has not been touched since.
+    del last
+    d.add_output("between")
+    d.add_output("renamed")
+
+
+def edit_rename_past_the_list(d):
+    last = list.__getitem__(d._var_meta, -1)
+    last.name = "new"
+    d.add_input("new")
+
+
 def edit_kind(d):
     d._var_meta[1].type = data.kOutput
     d.add_input("x1")
