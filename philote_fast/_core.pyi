@@ -27,6 +27,8 @@ __all__ = [
     "Tables",
     "TlsClientConfig",
     "TlsServerConfig",
+    "Touches",
+    "Walk",
     "__version__",
     "counted",
     "decode",
@@ -130,7 +132,7 @@ class Declared:
         shape: object,
         units: object,
         dynamic_shape: object,
-        residual: bool = False,
+        residual: object = None,
         /,
     ) -> bool: ...
 
@@ -149,6 +151,22 @@ class Places:
     def hold(self, expected: list[Any]) -> bool: ...
 
 def untouched(instance: object, names: tuple[str, ...], known: dict[int, str]) -> bool: ...
+
+@final
+class Touches:
+    """How often the elements of a list were given away, or the list was changed."""
+
+    @property
+    def count(self) -> int: ...
+    def add(self) -> None: ...
+    def walk(self, steps: Iterator[Any], /) -> Walk: ...
+
+@final
+class Walk:
+    """A walk through a list that counts."""
+
+    def __iter__(self) -> Walk: ...
+    def __next__(self) -> Any: ...
 
 @final
 class Table:

@@ -60,6 +60,12 @@ def edit_rename_then_new_name(d):
     d.add_input("new")
 
 
+def edit_rename_past_the_list(d):
+    last = list.__getitem__(d._var_meta, -1)
+    last.name = "new"
+    d.add_input("new")
+
+
 def edit_kind(d):
     d._var_meta[1].type = data.kOutput
     d.add_input("x1")
@@ -111,6 +117,22 @@ def test_edits_by_hand(edit, count):
         edit(d)
 
     agree(case)
+
+
+def test_an_element_that_was_held_while_another_was_declared_is_read_again():
+    """Though it is let go, and nobody has touched the list since."""
+
+    def case(d):
+        for name in "abc":
+            d.add_input(name)
+        held = d._var_meta[1]
+        d.add_input("d")
+        held.name = "renamed"
+        del held
+        d.add_input("renamed")
+
+    error, _ = agree(case)
+    assert error[0] is PhiloteValidationError
 
 
 def test_random_edits():

@@ -75,6 +75,11 @@ def _new_indexes(discipline: Any) -> _Indexes:
     return _indexes.setdefault(key, _Indexes(owner))
 
 
+def _list_of(discipline: Any, name: str) -> tuple[Any, _Indexes]:
+    """Return a list and the indexes, where it is not as usual: the first time, or with no list."""
+    return getattr(discipline, name, None), _indexes.get(id(discipline)) or _new_indexes(discipline)
+
+
 def declared(discipline: Any) -> None:
     """Forget what is known for declaring, since the discipline has begun to serve.
 
@@ -111,8 +116,10 @@ def add_input(
     self: Any, name: Any, shape: Any = (1,), units: Any = "", dynamic_shape: Any = False
 ) -> None:
     """Define a continuous input."""
-    indexes = _indexes.get(id(self)) or _new_indexes(self)
-    variables = getattr(self, "_var_meta", None)
+    try:
+        variables, indexes = self._var_meta, _indexes[id(self)]
+    except (AttributeError, KeyError):
+        variables, indexes = _list_of(self, "_var_meta")
     if indexes.continuous.add(variables, _INPUT, name, shape, units, dynamic_shape):
         self._var_meta = variables
     else:
@@ -124,9 +131,11 @@ def add_output(
     self: Any, name: Any, shape: Any = (1,), units: Any = "", dynamic_shape: Any = False
 ) -> None:
     """Define a continuous output and, for an implicit discipline, its residual."""
-    indexes = _indexes.get(id(self)) or _new_indexes(self)
-    variables = getattr(self, "_var_meta", None)
-    residual = bool(getattr(self, "_is_implicit", False))
+    try:
+        variables, indexes, residual = self._var_meta, _indexes[id(self)], self._is_implicit
+    except (AttributeError, KeyError):
+        variables, indexes = _list_of(self, "_var_meta")
+        residual = getattr(self, "_is_implicit", False)
     if indexes.continuous.add(variables, _OUTPUT, name, shape, units, dynamic_shape, residual):
         self._var_meta = variables
     else:
@@ -136,8 +145,7 @@ def add_output(
 @GROUP.replaces(Discipline, "add_discrete_input", _DISCRETE)
 def add_discrete_input(self: Any, name: Any, default: Any = None) -> None:
     """Define a discrete input."""
-    indexes = _indexes.get(id(self)) or _new_indexes(self)
-    variables = getattr(self, "_discrete_var_meta", None)
+    variables, indexes = _list_of(self, "_discrete_var_meta")
     if indexes.discrete.add(variables, _DISCRETE_INPUT, name, (), "", False):
         self._discrete_var_meta = variables
     else:
@@ -147,8 +155,7 @@ def add_discrete_input(self: Any, name: Any, default: Any = None) -> None:
 @GROUP.replaces(Discipline, "add_discrete_output", _DISCRETE)
 def add_discrete_output(self: Any, name: Any, default: Any = None) -> None:
     """Define a discrete output."""
-    indexes = _indexes.get(id(self)) or _new_indexes(self)
-    variables = getattr(self, "_discrete_var_meta", None)
+    variables, indexes = _list_of(self, "_discrete_var_meta")
     if indexes.discrete.add(variables, _DISCRETE_OUTPUT, name, (), "", False):
         self._discrete_var_meta = variables
     else:

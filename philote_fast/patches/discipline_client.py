@@ -14,6 +14,7 @@ from philote_mdo.utils.validation import validate_is_dict
 from philote_fast._core import Table, read_nothing, write_messages
 from philote_fast.patches import meters
 from philote_fast.patches.calling import Begin, Raw, at_hand, exchange, raw_call
+from philote_fast.patches.definitions import listed
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.metadata import Key, apply_shapes, check_num_double, index_of
 from philote_fast.patches.registry import Group
@@ -75,7 +76,7 @@ def get_variable_definitions(self: Any) -> None:
     """Replace what an earlier setup left, once all definitions have come."""
     continuous: list[Any] = []
     discrete: list[Any] = []
-    for message in self._disc_stub.GetVariableDefinitions(empty.Empty()):
+    for message in listed(self._disc_stub.GetVariableDefinitions, data.VariableMetaData):
         (discrete if message.type in _DISCRETE else continuous).append(message)
     self._var_meta[:] = continuous
     self._discrete_var_meta[:] = discrete
@@ -84,7 +85,9 @@ def get_variable_definitions(self: Any) -> None:
 @CLIENT.replaces(DisciplineClient, "get_partials_definitions", "(self)")
 def get_partials_definitions(self: Any) -> None:
     """Replace what an earlier setup left, once all definitions have come."""
-    self._partials_meta[:] = list(self._disc_stub.GetPartialDefinitions(empty.Empty()))
+    self._partials_meta[:] = list(
+        listed(self._disc_stub.GetPartialDefinitions, data.PartialsMetaData)
+    )
 
 
 @CLIENT.replaces(DisciplineClient, "send_variable_shapes", "(self, variable_metadata)")

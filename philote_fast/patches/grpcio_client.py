@@ -8,7 +8,7 @@ call an event queue of its own, as grpcio's blocking calls have it; then one thr
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -34,7 +34,7 @@ class Call:
         Made by grpcio's own channel.
     requests : iterable of bytes
         The serialised requests.
-    record : CallRecord
+    record : CallRecord or Unrecorded
         What is recorded of the call, for ``stats()``.
 
     Raises
@@ -43,8 +43,13 @@ class Call:
         From the iteration, if the call fails: with its code, details and metadata.
     """
 
-    def __init__(self, method: Any, requests: Iterable[bytes], record: CallRecord) -> None:
-        self.record = record
+    #: What makes a response of its bytes; None where they are wanted as they are.
+    deserializer: Callable[[bytes], Any] | None = None
+
+    def __init__(
+        self, method: Any, requests: Iterable[bytes], record: CallRecord | Unrecorded
+    ) -> None:
+        self.record: Any = record
         self._requests = iter(requests)
         self._all_sent = False
         # Whether ``due`` is what grpcio's own call has due. Not so while either of them changes: a
@@ -80,16 +85,16 @@ class Call:
         if hasattr(self, "_call") and self._state.due:
             self.cancel()
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[Any]:
         return self
 
-    def __next__(self) -> bytes:
+    def __next__(self) -> Any:
         state = self._state
         while state.response is None:
             if not state.due:
                 self._end()
             self._advance()
-        response: bytes = state.response
+        response = state.response
         state.response = None
         self._receive()
         return response
@@ -115,14 +120,18 @@ class Call:
         if self._state.code is grpc.StatusCode.OK:
             raise StopIteration
         self.record.fail()
-        raise _channel._InactiveRpcError(self._state)
+        raise self._error()
+
+    def _error(self) -> BaseException:
+        error: BaseException = _channel._InactiveRpcError(self._state)
+        return error
 
     def _advance(self) -> None:
         """Wait for the next event of the call."""
         state = self._state
         self._in_step = False
         # Where a signal handler raises in here grpcio has often, but not always, ended the call.
-        for callback in _channel._handle_event(self._call.next_event(), state, None):
+        for callback in _channel._handle_event(self._call.next_event(), state, self.deserializer):
             callback()
         self._in_step = True
         if not self._all_sent and state.code is None and _Due.send_message not in state.due:
@@ -150,6 +159,35 @@ class Call:
         if not self._call.operate(operations, None):
             due.difference_update(operation.type() for operation in operations)
         self._in_step = True
+
+
+class Unrecorded:
+    """Stands for the record of a call that ``stats()`` does not count."""
+
+    def fail(self) -> None:
+        """Do nothing."""
+
+
+class Listing(Call):
+    """A call whose responses are messages, and whose error is what grpcio's own iterator raises.
+
+    Parameters
+    ----------
+    method : grpc.UnaryStreamMultiCallable
+        Made by grpcio's own channel.
+    requests : iterable of bytes
+        The one serialised request.
+    """
+
+    def __init__(self, method: Any, requests: Iterable[bytes]) -> None:
+        self.deserializer = method._response_deserializer
+        super().__init__(method, requests, Unrecorded())
+
+    def _error(self) -> BaseException:
+        error: BaseException = _channel._MultiThreadedRendezvous(
+            self._state, self._call, self.deserializer, None
+        )
+        return error
 
 
 def _create(method: Any) -> Any:

@@ -7,6 +7,7 @@ and where nobody can tell the difference messages travel as bytes.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from philote_mdo.general.discipline_server import DisciplineServer
 from philote_mdo.generated import disciplines_pb2_grpc
 
 from philote_fast.patches import guard
+from philote_fast.patches.grpcio_server import send_all
 from philote_fast.patches.native import Server
 from philote_fast.patches.registry import Group, untouched
 
@@ -27,6 +29,12 @@ GROUP = Group("registration", "errors reach the client, GetInfo answers, message
 RAW: dict[str, Callable[[Any], guard.Behavior]] = {}
 
 _SIGNATURE = "(servicer, server)"
+
+# What answers from lists that are at hand, with a message for each entry.
+_LISTED = tuple(
+    GROUP.stock(DisciplineServer, name)
+    for name in ("GetVariableDefinitions", "GetPartialDefinitions")
+)
 
 
 class _Recorder:
@@ -73,6 +81,8 @@ def _register(stock: Callable[[Any, Any], None], servicer: Any, server: Any) -> 
         else _repaired(name, handler)
         for name, handler in recorder.handlers.items()
     }
+    if raw and type(server) is grpc_server._Server:
+        handlers = {name: _in_a_row(handler) for name, handler in handlers.items()}
     generic = grpc.method_handlers_generic_handler(recorder.service, handlers)
     server.add_generic_rpc_handlers((generic,))
     server.add_registered_method_handlers(recorder.service, handlers)
@@ -110,6 +120,26 @@ def _repaired(name: str, handler: Any) -> Any:
 def _guarded(name: str, handler: Any, behavior: guard.Behavior) -> guard.Behavior:
     guarded = guard.streaming if handler.response_streaming else guard.unary
     return guarded(behavior, name)
+
+
+def _in_a_row(handler: Any) -> Any:
+    """Have what is at hand sent without a hand-over between threads for each message."""
+    guarded, serialize = handler.unary_stream, handler.response_serializer
+    if getattr(inspect.unwrap(guarded), "__func__", None) not in _LISTED:
+        return handler
+
+    def serialized(response: Any) -> Any:
+        return response if type(response) is bytes else serialize(response)
+
+    def behavior(request: Any, context: Any) -> Any:
+        try:
+            messages = list(map(serialize, inspect.unwrap(guarded)(request, context)))
+        except Exception:
+            # Once more one by one, so that the error is told as ever.
+            return guarded(request, context)
+        return send_all(context, messages)
+
+    return handler._replace(response_serializer=serialized, unary_stream=behavior)
 
 
 def _kind(handler: Any) -> str:

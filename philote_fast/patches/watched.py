@@ -10,36 +10,33 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, SupportsIndex
 
+from philote_fast._core import Touches
+
 
 class Watched(list[Any]):
-    """A list like any other, pickled and copied as one.
+    """A list like any other, pickled and copied as one."""
 
-    Attributes
-    ----------
-    touches : int
-        How often an element was given away, or the list was changed. Before and after each time.
-    """
+    __slots__ = ("_touches",)
 
-    __slots__ = ("touches",)
-
-    touches: int
+    _touches: Touches
 
     def __new__(cls, items: Any = ()) -> Watched:  # noqa: D102  as a list is made
         self = super().__new__(cls)
-        self.touches = 0
+        self._touches = Touches()
         return self
 
-    # Counted at each step: an iterator may be kept for as long as somebody likes. By index it takes
-    # twenty times as long, and stock's own code walks through the lists, for each partial at that.
+    @property
+    def touches(self) -> int:
+        """How often an element was given away, or the list changed; counted before and after."""
+        return self._touches.count
+
+    # Counted at each step, and not by index: that takes twenty times as long, and stock's own code
+    # walks through the lists, for each partial at that.
     def __iter__(self) -> Iterator[Any]:
-        for item in super().__iter__():
-            self.touches += 1
-            yield item
+        return self._touches.walk(super().__iter__())
 
     def __reversed__(self) -> Iterator[Any]:
-        for item in super().__reversed__():
-            self.touches += 1
-            yield item
+        return self._touches.walk(super().__reversed__())
 
     def __add__(self, other: Any) -> Any:
         return self[:] + other
@@ -55,11 +52,11 @@ class Watched(list[Any]):
 def _counting(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def counted(self: Watched, *args: Any, **kwargs: Any) -> Any:
-        self.touches += 1
+        self._touches.add()
         try:
             return method(self, *args, **kwargs)
         finally:
-            self.touches += 1
+            self._touches.add()
 
     return counted
 

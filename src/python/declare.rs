@@ -11,7 +11,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 
 use self::follower::Follower;
-use super::watched::{append, plain};
 use crate::table::kind;
 use crate::wire::metadata::VariableMetaData;
 
@@ -60,7 +59,7 @@ impl Declared {
     ///
     /// Returns False, with nothing done, if this is for stock to decide: a declaration that is wrong or unusual,
     /// a name that is taken, a list that holds strange things.
-    #[pyo3(signature = (list, kind, name, shape, units, dynamic_shape, residual=false, /))]
+    #[pyo3(signature = (list, kind, name, shape, units, dynamic_shape, residual=None, /))]
     #[allow(clippy::too_many_arguments)]
     fn add<'py>(
         &self,
@@ -70,11 +69,11 @@ impl Declared {
         shape: &Bound<'py, PyAny>,
         units: &Bound<'py, PyAny>,
         dynamic_shape: &Bound<'py, PyAny>,
-        residual: bool,
+        residual: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<bool> {
         let py = list.py();
         // Locked: another thread or a finalizer is declaring into the same list at this moment.
-        let (Some(list), Some(mut known)) = (plain(list), self.lock()) else {
+        let (Ok(list), Some(mut known)) = (list.cast::<PyList>(), self.lock()) else {
             return Ok(false);
         };
         let Some(declaration) = Declaration::new(name, shape, units, dynamic_shape) else {
@@ -83,6 +82,9 @@ impl Declared {
         if !self.stock_is_whole(py)? {
             return Ok(false);
         }
+        let Ok(residual) = residual.map_or(Ok(false), PyAnyMethods::is_truthy) else {
+            return Ok(false);
+        };
         let message = self.message.bind(py);
         if !matches!(
             known.contains(list, message, kind, declaration.name),
@@ -90,9 +92,9 @@ impl Declared {
         ) {
             return Ok(false);
         }
-        self.append(&mut known, list, &declaration, kind)?;
+        self.append(&mut known, py, &declaration, kind)?;
         if residual {
-            self.append(&mut known, list, &declaration, kind::RESIDUAL)?;
+            self.append(&mut known, py, &declaration, kind::RESIDUAL)?;
         }
         Ok(true)
     }
@@ -125,21 +127,13 @@ impl Declared {
     fn append(
         &self,
         known: &mut Follower,
-        list: &Bound<'_, PyList>,
+        py: Python<'_>,
         declaration: &Declaration<'_>,
         kind: i32,
     ) -> PyResult<()> {
         let bytes = declaration.encode(kind);
-        let message = self
-            .from_string
-            .bind(list.py())
-            .call1((bytes.as_slice(),))?;
-        append(list, &message)?;
-        // Another thread may have appended meanwhile; then the next call catches up.
-        if list.len() == known.len() + 1 {
-            known.push(message, kind, declaration.name);
-        }
-        Ok(())
+        let message = self.from_string.bind(py).call1((bytes.as_slice(),))?;
+        known.append(message, kind, declaration.name)
     }
 }
 

@@ -43,6 +43,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     discrete::register(module)?;
     wire::register(module)?;
     module.add_class::<declare::Declared>()?;
+    module.add_class::<watched::Touches>()?;
+    module.add_class::<watched::Walk>()?;
     module.add_class::<hooks::Places>()?;
     module.add_function(wrap_pyfunction!(hooks::untouched, module)?)?;
     module.add_class::<flat::Flat>()?;

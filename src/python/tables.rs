@@ -142,12 +142,12 @@ fn look_up<T>(
     let cached = cached.filter(|cached| fits(&cached.built));
     if let Some(cached) = &cached
         && let Some(seen) = &cached.seen
-        && seen.holds(metadata)?
+        && seen.holds(metadata)
     {
         return Ok(Arc::clone(&cached.built));
     }
     // Before the messages are read: who touches them meanwhile is noticed next time.
-    let seen = Seen::of(metadata)?;
+    let seen = Seen::of(metadata);
     let serialised = all_serialised(metadata, to_bytes)?;
     let built = match cached {
         Some(cached) if serialised.eq(&cached.metadata)? => {

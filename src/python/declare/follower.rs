@@ -6,11 +6,14 @@
 //! its last one with its name each time; all names of a short list; and a window of identities that
 //! moves over a long one. An element replaced in the middle of a long list can go unnoticed for some
 //! calls, one renamed there until its old name is declared again.
+//!
+//! A name need not be read again where the list counts who touches it, nobody has, and nobody else holds the element.
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyType};
 
+use crate::python::watched::{Plain, references};
 use crate::table::Names;
 
 /// Lists up to this length have all names read again at each call.
@@ -19,7 +22,7 @@ const SHORT: usize = 24;
 /// elements by which a call makes the list longer, or the window would never come round.
 const IDENTITIES_PER_CALL: usize = 4;
 
-/// The list holds something that is not a `VariableMetaData`, or changes while it is read.
+/// The list is not a plain one, holds something that is not a `VariableMetaData`, or changes while it is read.
 pub struct Strange;
 
 impl From<PyErr> for Strange {
@@ -31,7 +34,9 @@ impl From<PyErr> for Strange {
 /// The names in a list and the elements that they were read from.
 #[derive(Default)]
 pub struct Follower {
-    list: Option<Py<PyList>>,
+    list: Option<Plain>,
+    /// How often the list had been touched when its names were known, and nobody else held one that is read again.
+    quiet: Option<u64>,
     /// Held, so that the address of a deleted element cannot come back as another's. As long as `names`.
     elements: Vec<Py<PyAny>>,
     names: Names,
@@ -39,13 +44,29 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// The number of elements that are known.
-    pub fn len(&self) -> usize {
+    /// Appends a new element to the list that `contains` was last asked about.
+    ///
+    /// # Errors
+    /// Where there is no memory.
+    pub fn append(&mut self, element: Bound<'_, PyAny>, kind: i32, name: &str) -> PyResult<()> {
+        let Some(list) = &self.list else {
+            return Ok(());
+        };
+        let quiet = self.quiet.is_some() && list.count() == self.quiet;
+        list.append(&element)?;
+        self.quiet = list.count().filter(|_| quiet);
+        // Another thread may have appended meanwhile; then the next call catches up.
+        if list.len(element.py()) == self.len() + 1 {
+            self.push(element, kind, name);
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
         self.elements.len()
     }
 
-    /// Takes note of an element that was appended to the list.
-    pub fn push(&mut self, element: Bound<'_, PyAny>, kind: i32, name: &str) {
+    fn push(&mut self, element: Bound<'_, PyAny>, kind: i32, name: &str) {
         self.elements.push(element.unbind());
         self.names.push(kind, name);
     }
@@ -53,6 +74,7 @@ impl Follower {
     /// Forgets all, the list itself too.
     pub fn clear(&mut self) {
         self.list = None;
+        self.quiet = None;
         self.elements.clear();
         self.names.clear();
     }
@@ -88,10 +110,12 @@ struct Reader<'a, 'py> {
 
 impl<'py> Reader<'_, 'py> {
     fn contains(&mut self, kind: i32, name: &str) -> Result<bool, Strange> {
-        self.check_list();
-        self.check_ends()?;
-        self.check_windows()?;
+        self.check_list()?;
+        let quiet = self.is_quiet();
+        self.check_ends(quiet)?;
+        self.check_windows(quiet)?;
         self.catch_up()?;
+        self.note_quiet();
         while let Some(position) = self.known.names.find(kind, name) {
             self.read_again(position)?;
             if self.known.names.is(position, kind, name) {
@@ -103,39 +127,69 @@ impl<'py> Reader<'_, 'py> {
     }
 
     /// Another list means starting over, a shorter one forgetting its end.
-    fn check_list(&mut self) {
-        let same = self
-            .known
-            .list
-            .as_ref()
-            .is_some_and(|known| known.is(self.list));
-        if !same {
+    fn check_list(&mut self) -> Result<(), Strange> {
+        let known = self.known.list.as_ref();
+        if !known.is_some_and(|known| known.is(self.list)) {
             self.known.clear();
-            self.known.list = Some(self.list.clone().unbind());
+            self.known.list = Some(Plain::of(self.list).ok_or(Strange)?);
         }
         self.known.names.truncate(self.list.len());
         self.trim();
+        Ok(())
+    }
+
+    /// Whether no name can have changed of those that are read again at each call.
+    fn is_quiet(&self) -> bool {
+        self.known.quiet.is_some() && self.known.quiet == self.count() && self.holds_alone()
+    }
+
+    fn note_quiet(&mut self) {
+        self.known.quiet = self.count().filter(|_| self.holds_alone());
+    }
+
+    fn count(&self) -> Option<u64> {
+        self.known.list.as_ref().and_then(Plain::count)
+    }
+
+    /// Whether the elements whose names are read again at each call are held by the list and here alone.
+    fn holds_alone(&self) -> bool {
+        let py = self.list.py();
+        let first = if self.is_short() {
+            0
+        } else {
+            self.known.len() - 1
+        };
+        let read_again = &self.known.elements[first..];
+        read_again
+            .iter()
+            .all(|element| references(element.bind(py)) == 2)
+    }
+
+    fn is_short(&self) -> bool {
+        self.known.len() <= SHORT
     }
 
     /// What was deleted or inserted in the middle of a list has moved its end.
-    fn check_ends(&mut self) -> Result<(), Strange> {
+    fn check_ends(&mut self, quiet: bool) -> Result<(), Strange> {
         let Some(last) = self.known.len().checked_sub(1) else {
             return Ok(());
         };
         if self.is_same(0)? && self.is_same(last)? {
-            return self.check_name(last);
+            return if quiet { Ok(()) } else { self.check_name(last) };
         }
         self.known.names.clear();
         self.trim();
         Ok(())
     }
 
-    fn check_windows(&mut self) -> Result<(), Strange> {
-        if self.known.len() <= SHORT {
+    fn check_windows(&mut self, quiet: bool) -> Result<(), Strange> {
+        if self.is_short() {
             // Less may be known after each step.
             let mut position = 0;
             while position < self.known.len() {
-                self.read_again(position)?;
+                if !(quiet && self.is_same(position)?) {
+                    self.read_again(position)?;
+                }
                 position += 1;
             }
             return Ok(());
