@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 # them and the median none.
 SAMPLE_SECONDS = 10e-3
 MOST_RUNS = 1_000_000
+# Before a sample the subject runs for so long, once at least, which is not timed: until then the
+# caches are another subject's, and threads that have slept are woken wherever the system pleases.
+WARM_SECONDS = 5e-3
 
 
 def nothing() -> None:
@@ -86,17 +89,24 @@ def sample(subject: Subject, loops: int, *, long: bool = False) -> Sample:
     loops : int
         How many runs make the sample.
     long : bool
-        Whether one run takes so long that it finds the caches as it leaves them itself. Else one
-        goes before, not timed: until then the caches are another subject's.
+        Whether one run takes so long that it finds the caches as it leaves them itself.
     """
     if subject.measures:
         return Sample(float(subject.run()), None)
     subject.before()
-    if not long:
-        subject.run()
     gc.collect()
+    if not long:
+        warm(subject)
     seconds, answer = elapsed(subject, loops)
     return Sample(seconds / (loops * subject.items), answer)
+
+
+def warm(subject: Subject) -> None:
+    """Run a subject for a while."""
+    start = perf_counter()
+    subject.run()
+    while perf_counter() - start < WARM_SECONDS:
+        subject.run()
 
 
 def elapsed(subject: Subject, loops: int) -> tuple[float, Any]:

@@ -10,7 +10,7 @@ from philote_fast.bench.subjects.threads import from_threads
 from philote_fast.bench.timing import Subject
 
 # In one run, by all threads together: enough that starting and ending together weighs little.
-CALLS = 192
+CALLS = 960
 
 
 def scalar(channel: Any, threads: int) -> Subject:
