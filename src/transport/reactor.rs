@@ -26,6 +26,7 @@ use self::eager::Eager;
 use self::standby::Standby;
 use self::watch::Watch;
 use super::apart::Apart;
+use super::pool::teach_allocator;
 use super::signal::Signal;
 
 /// What was taken notice of in one wait for I/O. More stays with the system for the next.
@@ -110,6 +111,7 @@ impl Reactor {
     /// # Errors
     /// Where the system has no means left to wait.
     pub fn new(moves: bool) -> io::Result<Arc<Self>> {
+        teach_allocator();
         let poll = mio::Poll::new()?;
         let registry = poll.registry().try_clone()?;
         let waker = Arc::new(mio::Waker::new(&registry, WAKE)?);
