@@ -15,7 +15,7 @@ SAMPLE_SECONDS = 10e-3
 MOST_RUNS = 1_000_000
 # Before a sample the subject runs for so long, once at least, which is not timed: until then the
 # caches are another subject's, and threads that have slept are woken wherever the system pleases.
-WARM_SECONDS = 5e-3
+WARM_SECONDS = 20e-3
 
 
 def nothing() -> None:

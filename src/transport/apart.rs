@@ -35,7 +35,7 @@ const STAY: Duration = Duration::from_millis(4);
 const LONGEST_STAY: Duration = Duration::from_secs(1);
 
 /// So many looks in a row that find the peer elsewhere, and the last move has lasted.
-const LASTING: u8 = 20;
+const LASTING: u8 = 5;
 
 /// What the threads of a reactor have seen of where their peers work.
 #[derive(Debug)]
