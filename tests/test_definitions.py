@@ -12,6 +12,7 @@ from grpc import _channel
 from philote_fast.patches import grpcio_client, grpcio_server
 
 from . import local, peers
+from .interrupting import at_any_point
 from .test_grpcio_streams import Raising
 
 MANY = 300
@@ -149,11 +150,7 @@ def test_a_servicer_s_own_method_sends_as_it_goes(flavour):
         assert [reply.name for reply in replies] == ["last"]
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize(
-    ("method", "at"),
-    [("operate", n) for n in (1, 2, 3, 40)] + [("next_event", n) for n in (1, 2, 40)],
-)
+@at_any_point
 def test_an_interruption_at_any_point_ends_the_call(monkeypatch, method, at, after):
     create = grpcio_client._create
     servicer = pmdo.ExplicitServer(discipline=Many())

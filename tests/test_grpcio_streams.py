@@ -18,6 +18,7 @@ import philote_fast
 from philote_fast.patches import grpcio_client, grpcio_server
 
 from . import local, peers
+from .interrupting import at_any_point
 
 MANY = 300
 
@@ -213,11 +214,7 @@ class Raising:
         return self._do("cancel", *arguments)
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize(
-    ("method", "at"),
-    [("operate", n) for n in (1, 2, 3, 40)] + [("next_event", n) for n in (1, 2, 40)],
-)
+@at_any_point
 def test_an_interruption_at_any_point_ends_the_call(monkeypatch, method, at, after):
     create = grpcio_client._create
     discipline = Many()

@@ -10,6 +10,8 @@ use mio::{Poll, Waker};
 pub(super) enum Watch {}
 
 impl Watch {
+    // As where there is one.
+    #[allow(clippy::unnecessary_wraps)]
     pub fn new(_: &Poll) -> io::Result<Option<Self>> {
         Ok(None)
     }
