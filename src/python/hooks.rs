@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 /// Names, each with the namespace that it is looked up in, and what is expected there.
 #[pyclass(frozen, module = "philote_fast._core")]
 pub struct Places {
-    places: Vec<(Py<PyDict>, Py<PyString>)>,
+    names: Vec<(Py<PyDict>, Py<PyString>)>,
     stock: Vec<Py<PyAny>>,
     /// By the ``id`` of each.
     replacements: Py<PyDict>,
@@ -33,7 +33,7 @@ impl Places {
         }
         let accepted = Mutex::new(stock.iter().map(|one| one.clone_ref(py)).collect());
         Ok(Self {
-            places,
+            names: places,
             stock,
             replacements,
             accepted,
@@ -49,7 +49,7 @@ impl Places {
             return Ok(true);
         }
         let mut found = Vec::new();
-        for ((namespace, name), stock) in self.places.iter().zip(&self.stock) {
+        for ((namespace, name), stock) in self.names.iter().zip(&self.stock) {
             match namespace.bind(py).get_item(name)? {
                 Some(now) if now.is(stock) || self.is_ours(&now)? => found.push(now.unbind()),
                 _ => return Ok(false),
@@ -64,7 +64,7 @@ impl Places {
 
 impl Places {
     fn hold(&self, py: Python<'_>, expected: &[Py<PyAny>]) -> PyResult<bool> {
-        for ((namespace, name), expected) in self.places.iter().zip(expected) {
+        for ((namespace, name), expected) in self.names.iter().zip(expected) {
             match namespace.bind(py).get_item(name)? {
                 Some(found) if found.is(expected) => {}
                 _ => return Ok(false),
