@@ -29,6 +29,7 @@ __all__ = [
     "TlsServerConfig",
     "Touches",
     "Walk",
+    "Way",
     "__version__",
     "counted",
     "decode",
@@ -145,12 +146,17 @@ class Flat:
 
 @final
 class Places:
-    """Names, each with the namespace that it is looked up in."""
+    """Names, each with the namespace that it is looked up in, and what is expected there."""
 
-    def __new__(cls, places: Iterable[tuple[dict[str, Any], str]]) -> Places: ...
-    def hold(self, expected: list[Any]) -> bool: ...
+    def __new__(
+        cls,
+        places: Sequence[tuple[dict[str, Any], str]],
+        stock: Sequence[Any],
+        replacements: dict[int, str],
+    ) -> Places: ...
+    def untouched(self) -> bool: ...
 
-def untouched(instance: object, names: tuple[str, ...], known: dict[int, str]) -> bool: ...
+def untouched(known: dict[int, str], instance: object, *names: str) -> bool: ...
 
 @final
 class Touches:
@@ -224,6 +230,36 @@ class Table:
     ) -> Flat | None: ...
     def has_variables_of(self, other: Table) -> bool: ...
     def is_same(self, other: Table) -> bool: ...
+
+@final
+class Way:
+    """A remote component's call, once it is known where all values lie."""
+
+    def __new__(
+        cls,
+        tables: Tables,
+        table: Table,
+        comm: object,
+        given: tuple[Any, Flat],
+        at: tuple[Any, Flat] | None,
+        into: tuple[Any, Flat] | tuple[Any, Sequence[dict[str, Any]]],
+        kind: int,
+    ) -> Way: ...
+    def leads(self, comm: object, inputs: object, outputs: object, into: object) -> bool: ...
+    def write(
+        self,
+        discrete_inputs: Mapping[str, Any] | None,
+        discrete_outputs: Mapping[str, Any] | None,
+        num_double: int,
+        begin: Callable[[], Any],
+    ) -> Any: ...
+    def read(
+        self,
+        variables: Iterable[Any],
+        partials: Iterable[Any] | None,
+        num_double: int,
+        replies: Any,
+    ) -> dict[str, Any] | None: ...
 
 @final
 class Tables:

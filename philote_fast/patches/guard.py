@@ -46,7 +46,8 @@ def unary(behavior: Behavior, rpc: str) -> Behavior:
 
     whole = getattr(behavior, "whole", None)
     if whole is not None:
-        guarded.whole = unary(whole, rpc)  # type: ignore[attr-defined]
+        # It guards itself.
+        guarded.whole = whole  # type: ignore[attr-defined]
     return guarded
 
 

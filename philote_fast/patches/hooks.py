@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Sequence
 from typing import Any
 
 import philote_mdo.general.discipline_client as discipline_client
@@ -14,7 +15,7 @@ import philote_mdo.general.implicit_server as implicit_server
 from philote_mdo import utils
 
 from philote_fast._core import Places
-from philote_fast.patches.registry import MISSING, is_replacement
+from philote_fast.patches.registry import MISSING, NAMES
 
 #: Each name that stock's compute code looks up at call time, with the namespace it looks in.
 _PLACES: tuple[tuple[dict[str, Any], str], ...] = (
@@ -46,26 +47,17 @@ def stock_in(namespace: dict[str, Any], name: str) -> Any:
     return found if own else MISSING
 
 
-_STOCK = [stock_in(*place) for place in _PLACES]
-_LOOKUP = Places(_PLACES)
-# What was found last and was right. To compare with that takes a tenth of the time.
-_accepted = _STOCK
+def places(names: Sequence[tuple[dict[str, Any], str]]) -> Places:
+    """Make what says whether places hold philote_mdo's own functions, or our replacements.
 
-
-def hooks_untouched() -> bool:
-    """Say whether nobody has put a test double in the place of a function that stock would call.
-
-    Returns
-    -------
-    bool
-        False where stock's own code must run, so that the double is called.
+    Parameters
+    ----------
+    names : sequence of tuple
+        Namespaces, and a name in each.
     """
-    global _accepted
-    if _LOOKUP.hold(_accepted):
-        return True
-    current = [namespace.get(name) for namespace, name in _PLACES]
-    for now, stock in zip(current, _STOCK, strict=True):
-        if now is not stock and not is_replacement(now):
-            return False
-    _accepted = current
-    return True
+    return Places(names, [stock_in(*place) for place in names], NAMES)
+
+
+#: Says whether nobody has put a test double in the place of a function that stock would call. Where
+#: it says no, stock's own code must run, so that the double is called.
+hooks_untouched = places(_PLACES).untouched

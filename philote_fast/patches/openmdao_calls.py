@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import philote_mdo.openmdao.utils as utils
 from philote_mdo.generated.data_pb2 import VariableType
 
-from philote_fast._core import Flat, Table
-from philote_fast.patches.calling import Begin, Raw, exchange, raw_call
-from philote_fast.patches.hooks import stock_in
+from philote_fast._core import Way
+from philote_fast.patches.calling import Raw, exchange, raw_call
+from philote_fast.patches.hooks import places
 from philote_fast.patches.openmdao_vectors import ByNameError, blocks_of, flat_of, lanes_of
-from philote_fast.patches.registry import is_replacement, note_fallback
+from philote_fast.patches.registry import note_fallback
 from philote_fast.patches.state import tables_of
 
 #: Functions that stock calls to take values out of vectors and put them in.
 _NAMED = ("create_local_inputs", "create_local_discrete_inputs", "assign_global_outputs")
-_STOCK = {name: stock_in(vars(utils), name) for name in _NAMED}
+_PLACES = {name: places([(vars(utils), name)]) for name in _NAMED}
+_utils_untouched = places([(vars(utils), name) for name in _NAMED]).untouched
+
+# protobuf looks each up anew, by way of an error.
+_INPUT = int(VariableType.kInput)
+_OUTPUT = int(VariableType.kOutput)
+_PARTIAL = int(VariableType.kPartial)
+_DISCRETE_INPUT = int(VariableType.kDiscreteInput)
+_DISCRETE_OUTPUT = int(VariableType.kDiscreteOutput)
 
 #: The inputs; the outputs, or None where none are sent; and the vector, or the Jacobian, that the
 #: reply is put into.
@@ -36,10 +44,6 @@ class Rpc(NamedTuple):
     calls: tuple[str, ...]
     #: What the reply carries: outputs, residuals or partials.
     reply: int
-
-
-class _MetadataChangedError(Exception):
-    """The table that a call was begun with is not that of the metadata."""
 
 
 def by_vector(
@@ -73,26 +77,34 @@ def by_vector(
     As in the client, the metadata is compared with what the table was built from while the server
     is at work. Only a call just after a change by hand is then made a second time.
     """
+    client = component._client
     try:
-        raw = _raw_of(component._client, rpc)
-        discrete = (
-            _discrete(component._client, discrete_inputs, VariableType.kDiscreteInput),
-            _discrete(component._client, discrete_outputs, VariableType.kDiscreteOutput),
-        )
-        try:
-            return _call(component, rpc, raw, vectors, discrete)
-        except _MetadataChangedError:
-            return _call(component, rpc, raw, vectors, discrete)
+        raw = _raw_of(client, rpc)
+        discrete: tuple[Any, Any] = None, None
+        if discrete_inputs is not None or discrete_outputs is not None:
+            discrete = _discrete(client, discrete_inputs, discrete_outputs)
+        ways = lanes_of(component).ways
+        found: dict[str, Any] | None = None
+        while found is None:
+            way = ways.get(rpc.name)
+            if way is None or not way.leads(component.comm, *vectors):
+                way = _find_way(component, rpc, vectors)
+            size = client._stream_options.num_double
+            metadata = client._var_meta, client._partials_meta if rpc.reply == _PARTIAL else None
+            write = partial(way.write, *discrete, size)
+            found = exchange(rpc.calls[0], raw, write, partial(way.read, *metadata, size))
+            if found is None:
+                ways.pop(rpc.name, None)
     except ByNameError as why:
         note_fallback(rpc.method, str(why))
         return None
+    return found
 
 
 def _raw_of(client: Any, rpc: Rpc) -> Raw:
-    for name, stock in _STOCK.items():
-        now = getattr(utils, name, None)
-        if now is not stock and not is_replacement(now):
-            raise ByNameError(f"philote_mdo.openmdao.utils.{name} is replaced")
+    if not _utils_untouched():
+        name = next(name for name, place in _PLACES.items() if not place.untouched())
+        raise ByNameError(f"philote_mdo.openmdao.utils.{name} is replaced")
     stub = getattr(client, rpc.stub, None)
     raw = raw_call(client, stub, rpc.name, *rpc.calls, note=_go_by_name)
     if raw is None:
@@ -105,56 +117,30 @@ def _go_by_name(_: str, why: str) -> NoReturn:
     raise ByNameError(why)
 
 
-def _discrete(client: Any, values: Any, kind: int) -> Any:
-    return utils.create_local_discrete_inputs(values, client._discrete_var_meta, kind)
+def _discrete(client: Any, inputs: Any, outputs: Any) -> tuple[Any, Any]:
+    metadata = client._discrete_var_meta
+    return (
+        utils.create_local_discrete_inputs(inputs, metadata, _DISCRETE_INPUT),
+        utils.create_local_discrete_inputs(outputs, metadata, _DISCRETE_OUTPUT),
+    )
 
 
-def _call(
-    component: Any, rpc: Rpc, raw: Raw, vectors: Vectors, discrete: tuple[Any, Any]
-) -> dict[str, Any]:
+def _find_way(component: Any, rpc: Rpc, vectors: Vectors) -> Way:
+    """Find out where the values lie, and keep it for the calls that follow."""
     client = component._client
-    num_double = client._stream_options.num_double
-    with_partials = rpc.reply == VariableType.kPartial
     tables = tables_of(client)
-    metadata = (client._var_meta, client._partials_meta if with_partials else None)
-    # A vector not seen before may be that of another setup.
-    seen = lanes_of(component).know(vectors)
-    table = (tables.latest(with_partials) if seen else None) or tables.get(*metadata)
-    given, at = _given(component, table, vectors)
-    read_into = _reader(component, table, rpc.reply, vectors[2], num_double)
-
-    def write(begin: Begin) -> Any:
-        return table.write_request(given, at, *discrete, num_double, begin())
-
-    def read(reply: Any) -> dict[str, Any]:
-        if tables.changed(table, *metadata) is not None:
-            raise _MetadataChangedError
-        return read_into(reply)
-
-    return exchange(rpc.calls[0], raw, write, read)
-
-
-def _given(component: Any, table: Table, vectors: Vectors) -> tuple[Flat, Flat | None]:
-    inputs, outputs, _ = vectors
-    given = flat_of(component, table, VariableType.kInput, inputs)
-    if outputs is None:
-        return given, None
-    return given, flat_of(component, table, VariableType.kOutput, outputs)
-
-
-def _reader(
-    component: Any, table: Table, kind: int, into: Any, num_double: int
-) -> Callable[[Any], dict[str, Any]]:
-    """Return what reads a reply to its place and gives its discrete outputs."""
-    if kind == VariableType.kPartial:
-        blocks = blocks_of(component, table, into)
-
-        def read_partials(reply: Any) -> dict[str, Any]:
-            table.read_partials_into(reply, num_double, blocks)
-            return {}
-
-        return read_partials
-    flat = flat_of(component, table, kind, into, written=True)
-    if kind == VariableType.kResidual:
-        return lambda reply: table.read_residuals(reply, num_double, flat)
-    return lambda reply: table.read_outputs(reply, num_double, flat)[1]
+    partials = client._partials_meta if rpc.reply == _PARTIAL else None
+    table = tables.get(client._var_meta, partials)
+    inputs, outputs, into = vectors
+    given = inputs, flat_of(component, table, _INPUT, inputs)
+    at = None if outputs is None else (outputs, flat_of(component, table, _OUTPUT, outputs))
+    place: Any
+    if rpc.reply == _PARTIAL:
+        place = blocks_of(component, table, into)
+    else:
+        place = flat_of(component, table, rpc.reply, into, written=True)
+    way = Way(tables, table, component.comm, given, at, (into, place), rpc.reply)
+    if not way.leads(component.comm, *vectors):
+        raise ByNameError("a partial is not a dense block of real numbers as the discipline's is")
+    lanes_of(component).ways[rpc.name] = way
+    return way

@@ -21,14 +21,14 @@ _COMPUTE = Rpc(
     "_expl_stub",
     "ComputeFunction",
     ("run_compute", "_assemble_input_messages", "_recover_outputs"),
-    VariableType.kOutput,
+    int(VariableType.kOutput),
 )
 _COMPUTE_PARTIALS = Rpc(
     "RemoteExplicitComponent.compute_partials",
     "_expl_stub",
     "ComputeGradient",
     ("run_compute_partials", "_assemble_input_messages", "_recover_partials"),
-    VariableType.kPartial,
+    int(VariableType.kPartial),
 )
 
 

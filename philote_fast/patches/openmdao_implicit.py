@@ -21,21 +21,21 @@ _APPLY = Rpc(
     "_impl_stub",
     "ComputeResiduals",
     ("run_compute_residuals", "_assemble_input_messages", "_recover_residuals"),
-    VariableType.kResidual,
+    int(VariableType.kResidual),
 )
 _SOLVE = Rpc(
     "RemoteImplicitComponent.solve_nonlinear",
     "_impl_stub",
     "SolveResiduals",
     ("run_solve_residuals", "_assemble_input_messages", "_recover_outputs"),
-    VariableType.kOutput,
+    int(VariableType.kOutput),
 )
 _LINEARIZE = Rpc(
     "RemoteImplicitComponent.linearize",
     "_impl_stub",
     "ComputeResidualGradients",
     ("run_residual_gradients", "_assemble_input_messages", "_recover_partials"),
-    VariableType.kPartial,
+    int(VariableType.kPartial),
 )
 
 

@@ -8,23 +8,22 @@ vectors and asks for no name. Whatever is not as expected makes the call go by n
 from __future__ import annotations
 
 import re
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import openmdao
 from openmdao.jacobians.jacobian import Jacobian
 from openmdao.vectors.default_vector import DefaultVector
 
-from philote_fast._core import Flat, Table
+from philote_fast._core import Flat, Table, Way
 
 #: The OpenMDAO versions, first and last, that are known to be as is assumed here: a vector that is
 #: handed to a component holds physical values in the array of ``asarray()``, one variable after the
-#: other as in ``items()``; the array that a Jacobian gives by name is the one that it computes
-#: with, and the item ``val`` of its description in ``_subjacs_info``.
+#: other as in ``items()``; where that array is real it is ``_data`` too; the array that a Jacobian
+#: gives by name is the one that it computes with, and the item ``val`` of its description in
+#: ``_subjacs_info``.
 KNOWN = ((3, 30), (3, 45))
 
 _LANES = "_philote_fast_lanes"
-_VALUE = itemgetter("val")
 
 
 class ByNameError(Exception):
@@ -46,7 +45,6 @@ class _Blocks(NamedTuple):
 
     jacobian: Any
     table: Table
-    pairs: tuple[tuple[str, str], ...]
     #: OpenMDAO's description of each block, or why they are not as expected.
     found: list[dict[str, Any]] | str
 
@@ -57,13 +55,8 @@ class Lanes:
     def __init__(self) -> None:
         self.vectors: dict[int, _Vector] = {}
         self.blocks: _Blocks | None = None
-
-    def know(self, things: tuple[Any, ...]) -> bool:
-        """Say whether each vector and Jacobian has been looked at; None counts as such."""
-        seen = [known.vector for known in self.vectors.values()]
-        if self.blocks is not None:
-            seen.append(self.blocks.jacobian)
-        return all(thing is None or any(thing is one for one in seen) for thing in things)
+        #: The ways of the component's calls, by the name of the RPC.
+        self.ways: dict[str, Way] = {}
 
     def __reduce__(self) -> tuple[type[Lanes], tuple[()]]:
         return Lanes, ()
@@ -135,8 +128,8 @@ def _find(table: Table, kind: int, vector: Any, array: Any) -> Flat | str:
     return "its variables are not those of the discipline" if flat is None else flat
 
 
-def blocks_of(component: Any, table: Table, partials: Any) -> list[Any]:
-    """Find the arrays of the declared partials in a component's Jacobian.
+def blocks_of(component: Any, table: Table, partials: Any) -> list[dict[str, Any]]:
+    """Find the blocks of the declared partials in a component's Jacobian.
 
     Parameters
     ----------
@@ -149,8 +142,8 @@ def blocks_of(component: Any, table: Table, partials: Any) -> list[Any]:
 
     Returns
     -------
-    list of numpy.ndarray
-        An array for each declared partial.
+    list of dict
+        OpenMDAO's description of each declared partial.
 
     Raises
     ------
@@ -162,16 +155,10 @@ def blocks_of(component: Any, table: Table, partials: Any) -> list[Any]:
     lanes = lanes_of(component)
     known = lanes.blocks
     if known is None or known.jacobian is not partials or not known.table.is_same(table):
-        pairs = table.pairs()
-        known = lanes.blocks = _Blocks(partials, table, pairs, _find_blocks(partials, pairs))
+        known = lanes.blocks = _Blocks(partials, table, _find_blocks(partials, table.pairs()))
     if isinstance(known.found, str):
         raise ByNameError(known.found)
-    # OpenMDAO replaces the arrays when a complex step begins or ends, hence each time anew.
-    blocks = list(map(_VALUE, known.found))
-    if not (table.fits_partials(blocks) and _still_there(known, blocks)):
-        lanes.blocks = None
-        raise ByNameError("a partial is not a dense block of real numbers as the discipline's is")
-    return blocks
+    return known.found
 
 
 def _find_blocks(jacobian: Any, pairs: tuple[tuple[str, str], ...]) -> list[dict[str, Any]] | str:
@@ -186,12 +173,6 @@ def _find_blocks(jacobian: Any, pairs: tuple[tuple[str, str], ...]) -> list[dict
             return "a partial is declared with rows and columns"
         found.append(info)
     return found
-
-
-def _still_there(known: _Blocks, blocks: list[Any]) -> bool:
-    """Ask for the first and the last by name: a Jacobian that was made anew has none of the old."""
-    ends = {0, len(blocks) - 1} if blocks else ()
-    return all(known.jacobian[known.pairs[end]] is blocks[end] for end in ends)
 
 
 def _unknown_version() -> str | None:

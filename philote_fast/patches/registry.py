@@ -23,9 +23,9 @@ GROUPS: list[Group] = []
 #: What a look-up gives where there is nothing.
 MISSING: Any = object()
 
-# Name of each replacement by the replacement's identity. The patches keep the functions alive, so
-# that an identity is never used again.
-_NAMES: dict[int, str] = {}
+#: Name of each replacement by the replacement's identity. The patches keep the functions alive, so
+#: that an identity is never used again.
+NAMES: dict[int, str] = {}
 
 _FALLBACKS: dict[tuple[str, str], int] = {}
 _FALLBACKS_LOCK = threading.Lock()
@@ -189,7 +189,7 @@ class Group:
             elif callable(stock):
                 functools.update_wrapper(function, stock)
             self.patches.append(Patch(owner, name, signature, function, stock))
-            _NAMES[id(function)] = name
+            NAMES[id(function)] = name
             return function
 
         return register
@@ -272,34 +272,10 @@ def origin(thing: Any) -> str:
     return f"an object of {type(thing).__module__}.{type(thing).__qualname__}"
 
 
-def untouched(instance: object, *names: str) -> bool:
-    """Say whether each named method of the instance is still our own replacement.
-
-    Parameters
-    ----------
-    instance : object
-        The object on which stock would call the methods.
-    *names : str
-        The methods.
-
-    Returns
-    -------
-    bool
-        False as soon as one is overridden by a subclass, set on the instance, replaced by a test
-        double, patched by another tool or uninstalled.
-    """
-    return _core.untouched(instance, names, _NAMES)
-
-
-def is_replacement(function: object) -> bool:
-    """Say whether a function is one of our replacements.
-
-    Parameters
-    ----------
-    function : object
-        What was found in the place of a stock function.
-    """
-    return id(function) in _NAMES
+#: Says whether each named method of an instance, on which stock would call it, is still our own
+#: replacement: False as soon as one is overridden by a subclass, set on the instance, replaced by a
+#: test double, patched by another tool or uninstalled. Asked at each call: no frame of Python's.
+untouched: Callable[..., bool] = functools.partial(_core.untouched, NAMES)
 
 
 def note_fallback(what: str, why: str) -> None:

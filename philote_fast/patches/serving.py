@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import grpc
@@ -13,14 +14,14 @@ from philote_mdo.utils.validation import PhiloteValidationError
 
 from philote_fast._core import CallRecord, Table
 from philote_fast.errors import MalformedMessageError
-from philote_fast.patches import meters
+from philote_fast.patches import guard, meters
 from philote_fast.patches.context import original
 from philote_fast.patches.discipline import declared
 from philote_fast.patches.grpcio_server import requests_of, send_all
 from philote_fast.patches.hooks import hooks_untouched
 from philote_fast.patches.native import native_call
 from philote_fast.patches.registry import untouched
-from philote_fast.patches.state import table_of
+from philote_fast.patches.state import tables_of
 
 
 class Request(NamedTuple):
@@ -92,11 +93,19 @@ def _serve(
     try:
         request = receive(server, rpc, *source)
         return request, rpc.compute(server, request)
-    except PhiloteValidationError as error:
-        context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
     except Exception as error:
-        context.abort(grpc.StatusCode.INTERNAL, f"{rpc.name} failed: {error}")
+        _refuse(rpc, error, context)
     return None
+
+
+def _refuse(rpc: Rpc, error: BaseException, context: Any) -> None:
+    """Abort a call that has failed as stock does."""
+    if isinstance(error, PhiloteValidationError):
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+    elif isinstance(error, Exception):
+        context.abort(grpc.StatusCode.INTERNAL, f"{rpc.name} failed: {error}")
+    else:
+        raise error
 
 
 def serve_messages(server: Any, rpc: Rpc, requests: Iterable[Any], context: Any) -> Iterator[Any]:
@@ -150,10 +159,17 @@ def raw_factory(rpc: Rpc) -> Callable[[Any], Callable[[Iterable[bytes], Any], It
             # The patches were taken out after the server was attached.
             return _serialized(_serve_by_stock(server, rpc, taken, context))
 
+        # Only a call that fails needs what keeps its error from getting lost.
+        refuse = guard.unary(partial(_refuse, rpc), rpc.name)
+
         def whole(call: Any, context: Any) -> Any:
             if not (untouched(server, rpc.name, *_METHODS) and hooks_untouched()):
                 return None
-            return _serve(server, rpc, _receive_by_slot, (call, call), context)
+            try:
+                request = _receive_by_slot(server, rpc, call, call)
+                return request, rpc.compute(server, request)
+            except BaseException as error:
+                return refuse(error, context)
 
         behaviour.whole = whole  # type: ignore[attr-defined]
         return behaviour
@@ -182,16 +198,11 @@ def _receive_by_slot(server: Any, rpc: Rpc, requests: Iterable[Any], to: Any) ->
     if rpc.with_partials:
         partials = PairDict()
         table.allocate_partials(partials)
+    source: Any = to.over(requests) if type(to) is CallRecord else requests
     inputs, outputs, discrete_inputs, discrete_outputs = table.read_request(
-        _source(requests, to), server._stream_opts.num_double, rpc.with_outputs
+        source, server._stream_opts.num_double, rpc.with_outputs
     )
     return Request(inputs, outputs or {}, discrete_inputs, discrete_outputs, partials, table, to)
-
-
-def _source(requests: Iterable[Any], to: Any) -> Any:
-    if to is None:
-        return requests
-    return to.over(requests) if type(to) is CallRecord else to
 
 
 def _receive_by_methods(server: Any, rpc: Rpc, requests: Iterable[Any], to: Any) -> Request:
@@ -224,4 +235,4 @@ def _table(server: Any, rpc: Rpc) -> Table:
     discipline = server._discipline
     declared(discipline)
     partials = discipline._partials_meta if rpc.with_partials else None
-    return table_of(server, discipline._var_meta, partials)
+    return tables_of(server).get(discipline._var_meta, partials)

@@ -29,12 +29,9 @@ class HandlerCallDetails(_Details, grpc.HandlerCallDetails):  # type: ignore[mis
     """What interceptors and generic handlers learn of a call."""
 
 
-class Accepted(NamedTuple):
-    """A call that is to be run."""
-
-    method: Method
-    #: Interceptors and the handler share context variables.
-    variables: contextvars.Context
+#: How a call is to be run: its method, and the context variables that interceptors and the handler
+#: share. A plain tuple: one is made for each call.
+Accepted = tuple[Method, contextvars.Context]
 
 
 class Lookup:
@@ -93,7 +90,9 @@ class Lookup:
         """
         variables = contextvars.Context()
         try:
-            method = self._find(call, variables)
+            method = None if self._interceptors else self._methods.get(call.method)
+            if method is None:
+                method = self._find(call, variables)
         except Exception as error:
             LOGGER.exception("Exception servicing handler: %s", error)
             call.finish(_UNKNOWN, b"Error in service handler!", ())
@@ -101,10 +100,10 @@ class Lookup:
         if method is None:
             call.finish(_UNIMPLEMENTED, b"Method not found!", ())
             return None
-        if not self._reserve():
+        if self._maximum is not None and not self._reserve(self._maximum):
             call.finish(_RESOURCE_EXHAUSTED, b"Concurrent RPC limit exceeded!", ())
             return None
-        return Accepted(method, variables)
+        return method, variables
 
     def release(self, count: int) -> None:
         """Count so many calls less."""
@@ -112,21 +111,14 @@ class Lookup:
             with self._lock:
                 self._count -= count
 
-    def _reserve(self) -> bool:
-        if self._maximum is None:
-            return True
+    def _reserve(self, maximum: int) -> bool:
         with self._lock:
-            free = self._count < self._maximum
+            free = self._count < maximum
             self._count += free
             return free
 
     def _find(self, call: NativeServerCall, variables: contextvars.Context) -> Method | None:
-        name = call.method
-        if not self._interceptors:
-            method = self._methods.get(name)
-            if method is not None:
-                return method
-        details = HandlerCallDetails(name, tuple(map(Metadatum._make, call.metadata)))
+        details = HandlerCallDetails(call.method, tuple(map(Metadatum._make, call.metadata)))
         handler = variables.run(self._intercept, 0, details)
         return None if handler is None else method_of(handler)
 

@@ -101,9 +101,9 @@ class _Method:
     def begin(self) -> NativeCall:
         """Begin a call of which everything is left at its default."""
         core = self._core
-        if core.closed or core.plugins:
+        if core.closed or core.plugins or cygrpc.get_deadline_from_context() is not None:
             return self._start(None, None, None, None, None)
-        return core.native.start(self._method, (), _parent_deadline(), False, core.compression)
+        return core.native.start(self._method, (), None, False, core.compression)
 
     def _start(
         self,

@@ -38,7 +38,7 @@ def _run(lookup: Lookup, call: NativeServerCall) -> None:
     accepted: Accepted | None = call.take_accepted() or lookup.accept(call)
     if accepted is None:
         return
-    pool = accepted.method.pool
+    pool = accepted[0].pool
     if pool is None:
         _run_accepted(lookup, accepted, call)
     else:
@@ -46,8 +46,9 @@ def _run(lookup: Lookup, call: NativeServerCall) -> None:
 
 
 def _run_accepted(lookup: Lookup, accepted: Accepted, call: NativeServerCall) -> None:
+    method, variables = accepted
     try:
-        accepted.variables.run(run, accepted.method, call)
+        variables.run(run, method, call)
     finally:
         lookup.release(1)
 

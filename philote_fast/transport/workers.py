@@ -106,7 +106,9 @@ class Workers:
                 self._run(call)
             return
         last = time.monotonic()
-        while not self._pool_has_work():
+        # Until somebody else waits for a thread of the pool, or the pool is to end. Tasks of this
+        # server's own in the queue can wait: this one does their work.
+        while self._queue.qsize() <= self._pending:
             call = self._core.next_call(_SLICE)
             if call is not None:
                 self._run(call)
@@ -114,8 +116,3 @@ class Workers:
                 last = time.monotonic()
             elif self._core.is_stopped() or time.monotonic() - last > _LINGER:
                 return
-
-    def _pool_has_work(self) -> bool:
-        """Say whether somebody else waits for a thread of the pool, or the pool is to end."""
-        # Tasks of this server's own in the queue can wait: this one does their work.
-        return bool(self._queue.qsize() > self._pending)

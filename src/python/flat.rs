@@ -68,6 +68,11 @@ impl Flat {
         Arc::ptr_eq(&self.known, known)
     }
 
+    /// Whether its array is `array`.
+    pub fn is_over(&self, array: &Bound<'_, PyAny>) -> bool {
+        self.array.is(array)
+    }
+
     /// Where the values of each slot of `role` lie.
     ///
     /// # Errors

@@ -29,6 +29,7 @@ mod table;
 mod tables;
 mod transport;
 mod watched;
+mod way;
 mod wire;
 
 /// Adds every function and class of the extension to `module`.
@@ -50,6 +51,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<flat::Flat>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<tables::Tables>()?;
+    module.add_class::<way::Way>()?;
     transport::register(module)?;
     meters::register(module)?;
     module.add_function(wrap_pyfunction!(intake::read_nothing, module)?)?;

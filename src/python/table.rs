@@ -233,7 +233,7 @@ impl Table {
     /// Writes a request: a list of messages, or `to`, the native call that has sent them.
     #[pyo3(signature = (inputs, outputs, discrete_inputs, discrete_outputs, num_double, to = None))]
     #[expect(clippy::too_many_arguments, reason = "a request has four parts")]
-    fn write_request<'py>(
+    pub fn write_request<'py>(
         &self,
         py: Python<'py>,
         inputs: &Bound<'py, PyAny>,
@@ -261,7 +261,7 @@ impl Table {
     /// Reads a reply that carries outputs: the continuous and the discrete ones. With `into` the continuous ones are
     /// put there once all have come, and not into the dict.
     #[pyo3(signature = (messages, num_double, into = None))]
-    fn read_outputs<'py>(
+    pub fn read_outputs<'py>(
         &self,
         py: Python<'py>,
         messages: &Bound<'py, PyAny>,
@@ -276,7 +276,7 @@ impl Table {
 
     /// Reads a reply that carries residuals; for `into` see `read_outputs`.
     #[pyo3(signature = (messages, num_double, into = None))]
-    fn read_residuals<'py>(
+    pub fn read_residuals<'py>(
         &self,
         messages: &Bound<'py, PyAny>,
         num_double: &Bound<'_, PyAny>,
@@ -303,7 +303,7 @@ impl Table {
 
     /// Reads a reply that carries partials into `blocks`, an array for each declared partial. They are written to
     /// as the values come.
-    fn read_partials_into<'py>(
+    pub fn read_partials_into<'py>(
         &self,
         messages: &Bound<'py, PyAny>,
         num_double: &Bound<'_, PyAny>,
@@ -321,12 +321,12 @@ impl Table {
     }
 
     /// Whether `blocks` are arrays that the declared partials can be read into.
-    fn fits_partials(&self, blocks: &Bound<'_, PyList>) -> PyResult<bool> {
+    pub fn fits_partials(&self, blocks: &Bound<'_, PyList>) -> PyResult<bool> {
         Ok(targets_of(self.declared_partials()?.role, blocks).is_some())
     }
 
     /// The pair of each declared partial, in the order of the slots.
-    fn pairs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    pub fn pairs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.declared_partials()?.keys)
     }
 

@@ -85,14 +85,14 @@ impl Tables {
 
     /// The table of the given metadata, where that is not `table`; else None.
     #[pyo3(signature = (table, variables, partials = None))]
-    fn changed(
+    pub fn changed(
         &self,
-        table: &Bound<'_, Table>,
+        table: &Table,
         variables: &Bound<'_, PyAny>,
         partials: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<Table>> {
         let now = self.get(variables, partials)?;
-        Ok((!now.is_same(table.get())).then_some(now))
+        Ok((!now.is_same(table)).then_some(now))
     }
 
     #[allow(clippy::unused_self)]
