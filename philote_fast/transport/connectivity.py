@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -118,6 +119,9 @@ class Events:
 
     def close(self) -> None:
         """Forget all listeners. The callbacks of calls are still called."""
+        if sys.is_finalizing():
+            # The thread is gone, perhaps with the lock.
+            return
         with self._lock:
             forgotten, self._listeners = self._listeners, []
         self._core.poke()
