@@ -12,7 +12,7 @@ from philote_mdo.openmdao import RemoteExplicitComponent, RemoteImplicitComponen
 from philote_mdo.utils.validation import PhiloteServerError
 
 import philote_fast
-from philote_fast.patches import openmdao_vectors
+from philote_fast.patches import openmdao_calls, openmdao_vectors
 
 from .openmdao_models import A, C, totals, values
 from .peers import assert_identical, channel_to, client_side
@@ -188,6 +188,52 @@ def test_functions_of_utils_that_are_replaced(channel):
             _, reasons = reasons_of(lambda: mixed(channel))
             assert double.called
         assert set(reasons.values()) == {f"philote_mdo.openmdao.utils.{name} is replaced"}
+
+
+def test_a_function_of_utils_that_is_put_back_meanwhile(channel, monkeypatch):
+    """By another thread, after the call has seen the double and before it asks which one it was."""
+    monkeypatch.setattr(openmdao_calls, "_utils_untouched", lambda: False)
+    names = "create_local_inputs, create_local_discrete_inputs, assign_global_outputs"
+    why = f"philote_mdo.openmdao.utils.one of {names} is replaced"
+    assert same_by_name(lambda: mixed(channel)) == {COMPUTE: why, PARTIALS: why}
+
+
+def test_blocks_that_are_made_anew_in_the_same_jacobian(channel):
+    """One call goes by name, and the next finds the new ones."""
+    prob = om.Problem(reports=False)
+    prob.model.add_subsystem("remote", RemoteExplicitComponent(channel=channel), promotes=["*"])
+    prob.setup()
+    prob.run_model()
+    prob.model.run_linearize()
+    component = prob.model.remote
+    jacobian = component._jacobian
+    pairs = [("f", "a"), ("g", "c")]
+
+    def linearize():
+        for pair in pairs:
+            jacobian[pair] = 7.0
+        component.compute_partials(component._inputs, jacobian)
+        return [np.array(jacobian[pair]) for pair in pairs]
+
+    expected, reasons = reasons_of(linearize)
+    assert reasons == {}
+    make_blocks_anew(jacobian)
+    found, reasons = reasons_of(linearize)
+    assert_identical(found, expected)
+    why = "a partial is not a dense block of real numbers as the discipline's is"
+    assert reasons == {PARTIALS: why}
+    found, reasons = reasons_of(linearize)
+    assert_identical(found, expected)
+    assert reasons == {}
+
+
+def make_blocks_anew(jacobian):
+    infos = jacobian._subjacs_info
+    for key, info in infos.items():
+        infos[key] = {**info, "val": np.array(info["val"])}
+    # Newer versions have an object for each that keeps the description too.
+    for key, block in (getattr(jacobian, "_subjacs", None) or {}).items():
+        block.info = infos[key]
 
 
 def test_a_client_with_a_method_of_its_own(channel):

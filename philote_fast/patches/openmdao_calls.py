@@ -103,7 +103,9 @@ def by_vector(
 
 def _raw_of(client: Any, rpc: Rpc) -> Raw:
     if not _utils_untouched():
-        name = next(name for name, place in _PLACES.items() if not place.untouched())
+        # None where another thread has put it back meanwhile.
+        replaced = [name for name, place in _PLACES.items() if not place.untouched()]
+        name = replaced[0] if replaced else "one of " + ", ".join(_NAMED)
         raise ByNameError(f"philote_mdo.openmdao.utils.{name} is replaced")
     stub = getattr(client, rpc.stub, None)
     raw = raw_call(client, stub, rpc.name, *rpc.calls, note=_go_by_name)
@@ -140,7 +142,12 @@ def _find_way(component: Any, rpc: Rpc, vectors: Vectors) -> Way:
     else:
         place = flat_of(component, table, rpc.reply, into, written=True)
     way = Way(tables, table, component.comm, given, at, (into, place), rpc.reply)
+    lanes = lanes_of(component)
     if not way.leads(component.comm, *vectors):
+        if rpc.reply != _PARTIAL:
+            raise ByNameError("the array that a vector gives is not the one that it has")
+        # The next call looks for the blocks anew.
+        lanes.blocks = None
         raise ByNameError("a partial is not a dense block of real numbers as the discipline's is")
-    lanes_of(component).ways[rpc.name] = way
+    lanes.ways[rpc.name] = way
     return way
