@@ -280,10 +280,13 @@ impl Reactor {
 
     /// Has the thread that stands by watch again, where it did so before.
     fn give_back(&self) {
-        let Some(watch) = self.watch.as_ref().filter(|watch| watch.is_lent()) else {
+        let Some(watch) = &self.watch else {
             return;
         };
-        if let Some(baton) = self.take_baton() {
+        // Again where it was announced meanwhile, by whoever stands by and found the baton taken.
+        while watch.is_lent()
+            && let Some(baton) = self.take_baton()
+        {
             let alarm = self.alarm.load(Ordering::SeqCst);
             watch.give_back(self.micros(Instant::now()), alarm);
             drop(baton);

@@ -113,11 +113,15 @@ impl Reactor {
     ) {
         loop {
             let now = Instant::now();
+            let wait = self
+                .until_alarm(now)
+                .min(until.saturating_duration_since(now));
+            watch.prepare(self.micros(now + wait), patience);
+            // After that: who asks for this thread from now on sees that there is a sleep to end.
             if now >= until || self.standby.wanted.load(Ordering::SeqCst) || signal.take() {
+                watch.end();
                 return;
             }
-            let wait = self.until_alarm(now).min(until - now);
-            watch.prepare(self.micros(now + wait), patience);
             // Else whoever has the baton begins, when it lets go of it.
             if let Some(baton) = self.take_baton() {
                 watch.begin();

@@ -191,6 +191,36 @@ fn the_baton_is_free_while_another_watches() {
     end(&reactor, &over, standby);
 }
 
+#[test]
+fn who_stands_by_looks_whenever_it_is_roused() {
+    let reactor = Reactor::new(false).expect("resources");
+    let (asked, over) = <(Arc<AtomicUsize>, Arc<AtomicBool>)>::default();
+    let standby = {
+        let (reactor, asked, over) = (Arc::clone(&reactor), Arc::clone(&asked), Arc::clone(&over));
+        thread::spawn(move || {
+            reactor.stand_by(Duration::ZERO, Instant::now() + SOON, |_| {
+                asked.fetch_add(1, Ordering::SeqCst);
+                if over.load(Ordering::SeqCst) {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+        })
+    };
+    for round in 0..50_000 {
+        let before = asked.load(Ordering::SeqCst);
+        // At any point of its way into sleep.
+        (0..round % 1_000).for_each(|_| std::hint::spin_loop());
+        reactor.rouse_standby();
+        while asked.load(Ordering::SeqCst) == before {
+            assert!(!standby.is_finished(), "it slept on in round {round}");
+            thread::yield_now();
+        }
+    }
+    end(&reactor, &over, standby);
+}
+
 #[cfg(unix)]
 #[test]
 fn an_alarm_that_is_set_while_another_drives_is_heard() {
