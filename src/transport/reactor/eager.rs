@@ -28,6 +28,10 @@ const SHARED: Duration = Duration::from_micros(5);
 /// Who comes back after so long has met some that want the core for themselves. A peer has done its share before.
 const AWAY: Duration = Duration::from_millis(1);
 
+/// So much of a wait is another's at most, longer than the largest calls need. Else several that only look, each beside
+/// the others, would do so for as long as their waits last.
+const MOST_GIVEN: Duration = Duration::from_millis(4);
+
 /// So many times as long every wait is slept through then: where the core is always wanted, a tenth of the time is lost.
 const REST: u32 = 10;
 
@@ -63,7 +67,8 @@ impl Eager {
             if let Some(found) = look() {
                 return Some(found);
             }
-            if own >= SHORT || ends.is_some_and(|end| now >= end) {
+            let enough = own >= SHORT || self.given >= MOST_GIVEN;
+            if enough || ends.is_some_and(|end| now >= end) {
                 return None;
             }
             others();
@@ -170,6 +175,14 @@ mod tests {
             eager.waited(wait);
             assert_eq!(eager.long, 0);
         }
+    }
+
+    #[test]
+    fn who_meets_others_that_look_does_not_look_for_ever() {
+        let theirs = 4 * SHARED;
+        let looks = looks_beside(&mut Eager::default(), Duration::from_secs(60), theirs, true);
+        let looks = u32::try_from(looks).expect("few");
+        assert!(looks * theirs <= MOST_GIVEN + 2 * theirs, "{looks}");
     }
 
     #[test]
