@@ -58,10 +58,15 @@ def same_by_name(run):
     return reasons
 
 
-def mixed(channel, component=RemoteExplicitComponent, **setup):
+def set_up(channel, component=RemoteExplicitComponent, **setup):
     prob = om.Problem(reports=False)
     prob.model.add_subsystem("remote", component(channel=channel), promotes=["*"])
     prob.setup(**setup)
+    return prob
+
+
+def mixed(channel, component=RemoteExplicitComponent, **setup):
+    prob = set_up(channel, component, **setup)
     for name, value in START.items():
         prob.set_val(name, value)
     prob.run_model()
@@ -200,9 +205,7 @@ def test_a_function_of_utils_that_is_put_back_meanwhile(channel, monkeypatch):
 
 def test_blocks_that_are_made_anew_in_the_same_jacobian(channel):
     """One call goes by name, and the next finds the new ones."""
-    prob = om.Problem(reports=False)
-    prob.model.add_subsystem("remote", RemoteExplicitComponent(channel=channel), promotes=["*"])
-    prob.setup()
+    prob = set_up(channel)
     prob.run_model()
     prob.model.run_linearize()
     component = prob.model.remote
@@ -282,9 +285,7 @@ def test_a_version_of_openmdao_that_is_not_known(channel, monkeypatch):
 
 def test_more_than_one_process(channel):
     """Told from the communicator: there is no MPI here."""
-    prob = om.Problem(reports=False)
-    prob.model.add_subsystem("remote", RemoteExplicitComponent(channel=channel), promotes=["*"])
-    prob.setup()
+    prob = set_up(channel)
     prob.run_model()
     component = prob.model.remote
     component.comm = mock.Mock(size=2)
@@ -296,9 +297,7 @@ def test_more_than_one_process(channel):
 
 
 def test_a_vector_that_is_read_only(channel):
-    prob = om.Problem(reports=False)
-    prob.model.add_subsystem("remote", RemoteExplicitComponent(channel=channel), promotes=["*"])
-    prob.setup()
+    prob = set_up(channel)
     prob.run_model()
     component = prob.model.remote
     component._outputs.read_only = True
@@ -314,10 +313,7 @@ def test_the_implicit_component_too(servers):
     with channel_to(servers.address("openmdao_disciplines:Circle", "patched")) as channel:
 
         def run():
-            prob = om.Problem(reports=False)
-            remote = RemoteImplicitComponent(channel=channel)
-            prob.model.add_subsystem("remote", remote, promotes=["*"])
-            prob.setup(force_alloc_complex=True)
+            prob = set_up(channel, RemoteImplicitComponent, force_alloc_complex=True)
             prob.set_val("r", [1.0, 2.0, 3.0])
             prob.run_model()
             prob.model.run_apply_nonlinear()
@@ -333,9 +329,7 @@ def test_the_implicit_component_too(servers):
 
 def test_a_call_that_fails_leaves_the_outputs_alone(servers):
     with channel_to(servers.address("openmdao_disciplines:Fails", "patched")) as channel:
-        prob = om.Problem(reports=False)
-        prob.model.add_subsystem("remote", RemoteExplicitComponent(channel=channel), promotes=["*"])
-        prob.setup()
+        prob = set_up(channel)
         prob.set_val("x", [1.0, 2.0, 3.0])
         prob.run_model()
         prob.set_val("x", [1.0, -2.0, 3.0])
@@ -351,16 +345,14 @@ def test_metadata_edited_between_two_calls(channel):
     """The table of the first call must not judge the second."""
 
     def run():
-        prob = om.Problem(reports=False)
-        remote = RemoteExplicitComponent(channel=channel)
-        prob.model.add_subsystem("remote", remote, promotes=["*"])
-        prob.setup()
+        prob = set_up(channel)
         for name, value in START.items():
             prob.set_val(name, value)
         prob.run_model()
         results = [values(prob, "f", "g")]
         # An input that the client does not know is not sent, and the server takes it for zero.
-        remote._client._var_meta[:] = [v for v in remote._client._var_meta if v.name != "c"]
+        metadata = prob.model.remote._client._var_meta
+        metadata[:] = [v for v in metadata if v.name != "c"]
         for _ in range(2):
             prob.run_model()
             results.append(values(prob, "f", "g"))

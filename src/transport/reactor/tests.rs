@@ -52,10 +52,15 @@ impl Source for Bell {
 
 fn with_bell() -> (Arc<Reactor>, Arc<Bell>, Token) {
     let reactor = Reactor::new(false).expect("resources");
+    let (bell, token) = add_bell(&reactor);
+    (reactor, bell, token)
+}
+
+fn add_bell(reactor: &Reactor) -> (Arc<Bell>, Token) {
     let bell = Arc::new(Bell::default());
     let token = reactor.token();
     reactor.add(token, Arc::clone(&bell) as Arc<dyn Source>);
-    (reactor, bell, token)
+    (bell, token)
 }
 
 #[test]
@@ -108,11 +113,17 @@ fn who_waits_is_reached_with_the_baton_and_without() {
     }
 }
 
-/// A thread that stands by until it is told that it is over.
-fn standing_by(reactor: &Arc<Reactor>, over: &Arc<AtomicBool>) -> thread::JoinHandle<Poll<()>> {
-    let (reactor, over) = (Arc::clone(reactor), Arc::clone(over));
+/// A thread that stands by until it is told that it is over; `asked` is how often it was asked whether it is.
+fn standing_by_and_counting(
+    reactor: &Arc<Reactor>,
+    patience: Duration,
+    over: &Arc<AtomicBool>,
+    asked: &Arc<AtomicUsize>,
+) -> thread::JoinHandle<Poll<()>> {
+    let (reactor, over, asked) = (Arc::clone(reactor), Arc::clone(over), Arc::clone(asked));
     thread::spawn(move || {
-        reactor.stand_by(PATIENCE, Instant::now() + SOON, |_| {
+        reactor.stand_by(patience, Instant::now() + SOON, |_| {
+            asked.fetch_add(1, Ordering::SeqCst);
             if over.load(Ordering::SeqCst) {
                 Poll::Ready(())
             } else {
@@ -122,6 +133,25 @@ fn standing_by(reactor: &Arc<Reactor>, over: &Arc<AtomicBool>) -> thread::JoinHa
     })
 }
 
+fn standing_by(reactor: &Arc<Reactor>, over: &Arc<AtomicBool>) -> thread::JoinHandle<Poll<()>> {
+    standing_by_and_counting(reactor, PATIENCE, over, &Arc::default())
+}
+
+/// Waits until whoever stands by watches, and nobody drives.
+#[cfg(unix)]
+fn until_it_watches(watch: &Watch) {
+    while !watch.is_on() || watch.is_lent() {
+        thread::yield_now();
+    }
+}
+
+#[cfg(unix)]
+fn until_it_happens(bell: &Bell, what: &str) {
+    while lock(&bell.happened).pop() != Some(what) {
+        thread::yield_now();
+    }
+}
+
 fn end(reactor: &Reactor, over: &AtomicBool, standby: thread::JoinHandle<Poll<()>>) {
     over.store(true, Ordering::SeqCst);
     reactor.wake_standby();
@@ -129,9 +159,7 @@ fn end(reactor: &Reactor, over: &AtomicBool, standby: thread::JoinHandle<Poll<()
 }
 
 fn drives_while_nobody_waits_and_lets_go(reactor: &Arc<Reactor>) {
-    let bell = Arc::new(Bell::default());
-    let token = reactor.token();
-    reactor.add(token, Arc::clone(&bell) as Arc<dyn Source>);
+    let (bell, token) = add_bell(reactor);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let mut peer = TcpStream::connect(listener.local_addr().expect("bound")).expect("it");
     let (accepted, _) = listener.accept().expect("a peer");
@@ -176,18 +204,14 @@ fn the_baton_is_free_while_another_watches() {
     let standby = standing_by(&reactor, &over);
     let watch = reactor.watch.as_ref().expect("a second poll");
     for _ in 0..3 {
-        while !watch.is_on() || watch.is_lent() {
-            thread::yield_now();
-        }
+        until_it_watches(watch);
         // Nobody is asked for it, and the watch goes on afterwards.
         assert!(!reactor.standby.ask_for_the_baton());
         let until = Instant::now() + PATIENCE;
         assert!(reactor.wait(until, |_| Poll::<()>::Pending).is_pending());
     }
     reactor.nudge();
-    while lock(&bell.happened).pop() != Some("nudge") {
-        thread::yield_now();
-    }
+    until_it_happens(&bell, "nudge");
     end(&reactor, &over, standby);
 }
 
@@ -195,19 +219,7 @@ fn the_baton_is_free_while_another_watches() {
 fn who_stands_by_looks_whenever_it_is_roused() {
     let reactor = Reactor::new(false).expect("resources");
     let (asked, over) = <(Arc<AtomicUsize>, Arc<AtomicBool>)>::default();
-    let standby = {
-        let (reactor, asked, over) = (Arc::clone(&reactor), Arc::clone(&asked), Arc::clone(&over));
-        thread::spawn(move || {
-            reactor.stand_by(Duration::ZERO, Instant::now() + SOON, |_| {
-                asked.fetch_add(1, Ordering::SeqCst);
-                if over.load(Ordering::SeqCst) {
-                    Poll::Ready(())
-                } else {
-                    Poll::Pending
-                }
-            })
-        })
-    };
+    let standby = standing_by_and_counting(&reactor, Duration::ZERO, &over, &asked);
     for round in 0..50_000 {
         let before = asked.load(Ordering::SeqCst);
         // At any point of its way into sleep.
@@ -228,9 +240,7 @@ fn an_alarm_that_is_set_while_another_drives_is_heard() {
     let over = Arc::new(AtomicBool::new(false));
     let standby = standing_by(&reactor, &over);
     let watch = reactor.watch.as_ref().expect("a second poll");
-    while !watch.is_on() || watch.is_lent() {
-        thread::yield_now();
-    }
+    until_it_watches(watch);
     let driver = Arc::clone(&reactor);
     let drives = thread::spawn(move || {
         let until = Instant::now() + 5 * PATIENCE;
@@ -242,8 +252,6 @@ fn an_alarm_that_is_set_while_another_drives_is_heard() {
     // Whoever drives hears of it, and lets go before it is due.
     reactor.set_alarm(Instant::now() + 20 * PATIENCE);
     assert!(drives.join().expect("ends").is_pending());
-    while lock(&bell.happened).pop() != Some("tick") {
-        thread::yield_now();
-    }
+    until_it_happens(&bell, "tick");
     end(&reactor, &over, standby);
 }

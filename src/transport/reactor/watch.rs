@@ -6,8 +6,8 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mio::unix::SourceFd;
@@ -29,7 +29,7 @@ const LENT: u8 = 2;
 pub(super) struct Watch {
     poll: Mutex<(Poll, Events)>,
     registry: Registry,
-    waker: std::sync::Arc<Waker>,
+    waker: Arc<Waker>,
     /// The first poll, which lives as long.
     first: RawFd,
     state: AtomicU8,
@@ -50,7 +50,7 @@ impl Watch {
         Ok(Some(Self {
             poll: Mutex::new((poll, Events::with_capacity(2))),
             registry,
-            waker: std::sync::Arc::new(waker),
+            waker: Arc::new(waker),
             first: first.as_raw_fd(),
             state: AtomicU8::new(OFF),
             returned: AtomicU64::new(0),
@@ -60,7 +60,7 @@ impl Watch {
     }
 
     /// What ends `sleep`.
-    pub fn waker(&self) -> &std::sync::Arc<Waker> {
+    pub fn waker(&self) -> &Arc<Waker> {
         &self.waker
     }
 
