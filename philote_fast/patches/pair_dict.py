@@ -24,7 +24,7 @@ def set_item(self: Any, keys: Any, value: Any) -> None:
         type(keys) is tuple
         and len(keys) == 2
         and type(self) is PairDict
-        and PairDict._validate_key is _validate_key
+        and self._validate_key is _validate_key
     ):
         _dict_set(self, keys, value)
     else:
@@ -38,7 +38,7 @@ def get_item(self: Any, keys: Any) -> Any:
         type(keys) is tuple
         and len(keys) == 2
         and type(self) is PairDict
-        and PairDict._validate_key is _validate_key
+        and self._validate_key is _validate_key
     ):
         return _dict_get(self, keys)
     return _get(self, keys)

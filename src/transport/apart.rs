@@ -152,7 +152,7 @@ mod cores {
     /// Whether what was read last was sent from the calling thread's core: on a loopback interface the sender's core
     /// receives.
     pub fn is_here(socket: &SockRef<'_>) -> bool {
-        socket.cpu_affinity().ok() == current()
+        current().is_some_and(|here| socket.cpu_affinity().is_ok_and(|there| there == here))
     }
 
     /// Moves the calling thread to another of the cores that it may run on, if there is one. It may come back at once.
